@@ -1,0 +1,1 @@
+//! What goes over the wire, as pure functions: no sockets, no clocks, no tasks.
