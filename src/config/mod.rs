@@ -1,1 +1,213 @@
-//! Settings: raw serde structs, validated into types that the rest of the program can trust.
+//! Settings, validated: the types here cannot hold a value that the rest of the program would have to doubt.
+//!
+//! Owns the validated shape (this file) and how it comes about: `raw` (serde structs of the TOML file, unknown
+//! fields refused), `load` (file, environment and secret files, with the path of every error), `defaults`.
+//! Does not own the command line (`cli`), nor what the settings do.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything that one process needs to know before it starts.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub listen: Listen,
+    pub limits: Limits,
+    pub timeouts: FrontTimeouts,
+    pub log: Log,
+    /// At least one; paths are distinct.
+    pub upstreams: Vec<Upstream>,
+    /// `era_cache_file`: verdicts survive a restart when set.
+    pub era_cache_file: Option<PathBuf>,
+    /// `shutdown_grace`: how long calls in flight may still run after SIGTERM or SIGINT.
+    pub shutdown_grace: Duration,
+}
+
+/// `[listen]`: where clients come in.
+#[derive(Debug, Clone)]
+pub struct Listen {
+    pub address: SocketAddr,
+    pub tls: Option<Tls>,
+    /// Host names (with or without port) accepted in `Host`; checked always on a loopback bind, elsewhere when not empty.
+    pub allowed_hosts: Vec<String>,
+    /// Origins accepted in `Origin` beside loopback ones (A12.11, C61): exact `scheme://host[:port]`, or `*` for any.
+    pub allowed_origins: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Tls {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+/// `[limits]`: bounds of the front. Each one has an error of its own.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Bytes of one request body; above: 413.
+    pub body_bytes: usize,
+    /// Bytes of a request head; above: 431.
+    pub header_bytes: usize,
+    /// Open client connections; above: 503 with `Retry-After`.
+    pub connections: usize,
+    /// Requests in work at once; above: 503 with `Retry-After`.
+    pub requests: usize,
+    /// Nesting depth of a JSON body; above: 400.
+    pub nesting: usize,
+    /// Members in one object that the proxy takes apart (envelope, `params`, `_meta`, `result`); above: 400.
+    pub members: usize,
+    /// Notifications that may wait for a slow client of one call before its upstream is slowed down.
+    pub events: usize,
+}
+
+/// `[timeouts]`: times of the front.
+#[derive(Debug, Clone)]
+pub struct FrontTimeouts {
+    /// Until a whole request head has arrived.
+    pub header: Duration,
+    /// Until a whole request body has arrived; above: 408.
+    pub body: Duration,
+    /// A connection without a request in work is closed after this.
+    pub idle: Duration,
+    /// TLS handshake.
+    pub handshake: Duration,
+    /// How long response headers are held back for the first upstream message (B11); at most 1 s.
+    pub hold: Duration,
+    /// Interval of keep-alive comments on an open event stream (C16).
+    pub keep_alive: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub struct Log {
+    pub format: LogFormat,
+    /// A `tracing` filter directive, such as `info` or `mcp_janus=debug`.
+    pub level: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Human,
+    Json,
+}
+
+/// `[upstream.NAME]`: one MCP server behind the proxy.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    /// The table's name: letters, digits, `-`, `_`. Shown in logs.
+    pub name: String,
+    /// Where clients reach it, such as `/mcp`; no trailing slash (`/mcp/` is served alike).
+    pub path: String,
+    pub target: Target,
+    pub era: EraSetting,
+    /// After this a legacy verdict is looked at again in the background (B13).
+    pub era_ttl: Duration,
+    pub authorization: Authorization,
+    /// Headers added to every upstream request; values are secrets as far as logs go.
+    pub headers: Vec<(String, Secret)>,
+    /// Names of client request headers that are passed on besides the protocol's own.
+    pub forward_headers: Vec<String>,
+    /// PEM files with further certificate authorities.
+    pub ca_files: Vec<PathBuf>,
+    pub timeouts: UpstreamTimeouts,
+    pub limits: UpstreamLimits,
+    pub session: Session,
+}
+
+/// What the upstream is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A Streamable HTTP endpoint, `http` or `https`.
+    Http(url::Url),
+    /// `builtin:demo`: the legacy server inside this binary.
+    Demo,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EraSetting {
+    Auto,
+    Modern,
+    Legacy,
+}
+
+/// What becomes of the client's `Authorization` header (A13.10).
+#[derive(Debug, Clone)]
+pub enum Authorization {
+    Forward,
+    Strip,
+    /// A fixed credential: the whole header value.
+    Fixed(Secret),
+}
+
+#[derive(Debug, Clone)]
+pub struct UpstreamTimeouts {
+    /// TCP and TLS.
+    pub connect: Duration,
+    /// One answer to the `server/discover` probe.
+    pub probe: Duration,
+    /// One answer to `initialize`.
+    pub initialize: Duration,
+    /// A whole call; above: 504.
+    pub request: Duration,
+    /// An idle pooled connection is closed after this.
+    pub pool_idle: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub struct UpstreamLimits {
+    /// Bytes of one upstream message (a JSON body or the data of one event); above: 502.
+    pub message_bytes: usize,
+    /// Idle connections kept open to the upstream.
+    pub pool_connections: usize,
+    /// Redirects followed for one request, same origin only.
+    pub redirects: usize,
+    /// Times one stream is resumed with `Last-Event-ID` without a new event in between.
+    pub resumptions: usize,
+}
+
+/// `[upstream.NAME.session]`: sessions that the proxy owns at a legacy upstream (architecture: session pool).
+#[derive(Debug, Clone)]
+pub struct Session {
+    pub scope: SessionScope,
+    /// Splits sessions further than the principal does (B7.3).
+    pub affinity: Option<Affinity>,
+    /// Sessions open at once; above: the one idle longest is closed, else 503.
+    pub max: usize,
+    /// A session without a call is closed with DELETE after this.
+    pub idle: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionScope {
+    /// One session per principal (and capabilities, and affinity value).
+    Principal,
+    /// A fresh session for every call.
+    Request,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Affinity {
+    /// `header:NAME`
+    Header(String),
+    /// `meta:KEY`, a key of `params._meta`
+    Meta(String),
+}
+
+/// A value that never appears in logs, errors or `check`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value itself; the caller must not print it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
