@@ -1,1 +1,3 @@
 //! What goes over the wire, as pure functions: no sockets, no clocks, no tasks.
+
+pub mod payload;
