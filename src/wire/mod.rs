@@ -1,1 +1,8 @@
 //! What goes over the wire, as pure functions: no sockets, no clocks, no tasks.
+
+pub mod json;
+pub mod jsonrpc;
+pub mod meta;
+pub mod method;
+pub mod payload;
+pub mod version;
