@@ -1,4 +1,6 @@
 //! mcp-janus: a proxy between MCP clients and MCP servers of different generations.
 
 pub mod config;
+pub mod exchange;
+pub mod translate;
 pub mod wire;

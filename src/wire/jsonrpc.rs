@@ -64,6 +64,8 @@ pub enum Message {
 #[derive(Debug, Clone)]
 pub struct Request {
     pub text: Bytes,
+    /// The message's own members.
+    pub top: Object,
     pub id: Id,
     /// Where the id stands in `text`.
     pub id_span: Span,
@@ -74,6 +76,8 @@ pub struct Request {
 #[derive(Debug, Clone)]
 pub struct Notification {
     pub text: Bytes,
+    /// The message's own members.
+    pub top: Object,
     pub method: String,
     pub params: Params,
 }
@@ -163,10 +167,10 @@ pub fn parse(text: Bytes, limits: Limits) -> Result<Message, Malformed> {
             return Err(Malformed { fault, id });
         }
     };
-    found.build(&text, &top).map_err(|fault| Malformed {
-        fault,
-        id: top.get(&text, "id").ok().flatten().and_then(|span| Id::accept(&text, span)),
-    })
+    let id = top.get(&text, "id");
+    found
+        .build(&text, top)
+        .map_err(|fault| Malformed { fault, id: id.ok().flatten().and_then(|span| Id::accept(&text, span)) })
 }
 
 /// The id in a text that is not taken any further: too long, too deep, or cut off. Nested values before it are
@@ -252,7 +256,7 @@ fn body(cursor: &mut Cursor<'_>) -> Result<Body, ScanError> {
 }
 
 impl Found {
-    fn build(self, text: &Bytes, top: &Object) -> Result<Message, Fault> {
+    fn build(self, text: &Bytes, top: Object) -> Result<Message, Fault> {
         match top.get(text, "jsonrpc")?.map(|span| span.of(text)) {
             Some(br#""2.0""#) => {}
             _ => return Err(Fault::Shape("member \"jsonrpc\" must be \"2.0\"")),
@@ -281,11 +285,11 @@ impl Found {
         };
         let text = text.clone();
         let Some(id_span) = id_span else {
-            return Ok(Message::Notification(Notification { text, method, params }));
+            return Ok(Message::Notification(Notification { text, top, method, params }));
         };
         let id =
             Id::accept(&text, id_span).ok_or(Fault::Shape("member \"id\" must be a string or an integer"))?;
-        Ok(Message::Request(Request { text, id, id_span, method, params }))
+        Ok(Message::Request(Request { text, top, id, id_span, method, params }))
     }
 
     fn response(

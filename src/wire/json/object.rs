@@ -6,6 +6,7 @@
 use super::Span;
 use super::text::unescape;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// An object and its members in the order of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,9 +54,24 @@ impl Object {
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
+
+    /// Moves every span by `by` bytes, for an object found in a part of a text that begins there.
+    pub fn shift(&mut self, by: u32) {
+        let shift = |span: Span| Span { start: span.start + by, end: span.end + by };
+        self.span = shift(self.span);
+        for member in &mut self.members {
+            member.key = shift(member.key);
+            member.value = shift(member.value);
+        }
+    }
 }
 
 impl Member {
+    /// The member's name, unescaped; `None` if it holds half a surrogate pair.
+    pub fn name<'a>(&self, text: &'a [u8]) -> Option<Cow<'a, str>> {
+        unescape(self.key.of(text))
+    }
+
     /// Whether the member's name, unescaped, is `name`.
     pub fn is(&self, text: &[u8], name: &str) -> bool {
         let raw = self.key.of(text);

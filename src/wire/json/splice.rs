@@ -73,6 +73,29 @@ impl<'a> Splice<'a> {
         kept + 1
     }
 
+    /// Takes out the items of an array that `keep` refuses; `items` are all of them, in order.
+    pub fn retain(&mut self, items: &[Span], keep: impl Fn(usize) -> bool) {
+        let mut kept_end = None;
+        // From where to where the removal goes that is under way.
+        let mut gap: Option<Span> = None;
+        for (index, item) in items.iter().enumerate() {
+            if !keep(index) {
+                let start = kept_end.unwrap_or(item.start);
+                gap = Some(Span { start: gap.map_or(start, |gap| gap.start), end: item.end });
+                continue;
+            }
+            if let Some(gap) = gap.take() {
+                // With nothing before it, the comma in front of this item goes too.
+                let end = if kept_end.is_none() { item.start } else { gap.end };
+                self.edits.push((Span { start: gap.start, end }, Bytes::new()));
+            }
+            kept_end = Some(item.end);
+        }
+        if let Some(gap) = gap {
+            self.edits.push((gap, Bytes::new()));
+        }
+    }
+
     /// The changed text.
     pub fn finish(mut self) -> Payload {
         if self.edits.is_empty() {
