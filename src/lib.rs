@@ -1,4 +1,5 @@
 //! mcp-janus: a proxy between MCP clients and MCP servers of different generations.
 
+pub mod cli;
 pub mod config;
 pub mod wire;
