@@ -54,7 +54,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Listen for clients and pass their calls to MCP servers
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Be a stdio server for a host that launches this program (comes in a later version)
     #[command(disable_help_flag = true)]
     Stdio {

@@ -12,7 +12,7 @@ use super::error::{ConfigError, REDACTED};
 use super::load::Loaded;
 use super::raw::{self, Leaf};
 use super::values::duration;
-use super::{Config, Log, Upstream, defaults, front, substitute, warnings};
+use super::{Config, Log, Secret, Upstream, defaults, front, substitute, warnings};
 
 /// `serve` without a file.
 #[derive(Debug, Clone, Default, Args)]
@@ -21,37 +21,37 @@ pub struct ServeFlags {
     #[arg(long, value_name = "URL")]
     pub upstream: Option<String>,
     /// Where to listen for clients [default: 127.0.0.1:8808]
-    #[arg(long, value_name = "ADDR", requires = "upstream")]
+    #[arg(long, value_name = "ADDR", conflicts_with = "config")]
     pub listen: Option<String>,
     /// The path that clients use [default: /mcp]
-    #[arg(long, value_name = "PATH", requires = "upstream")]
+    #[arg(long, value_name = "PATH", conflicts_with = "config")]
     pub path: Option<String>,
     /// The generation of the server, if it is not to be found out [default: auto]
-    #[arg(long, value_name = "ERA", requires = "upstream", value_parser = ["auto", "modern", "legacy"])]
+    #[arg(long, value_name = "ERA", conflicts_with = "config", value_parser = ["auto", "modern", "legacy"])]
     pub era: Option<String>,
     /// Header for every request to the server; VALUE may be file:FILE. Authorization sets a fixed credential
-    #[arg(long, value_name = "NAME=VALUE", requires = "upstream")]
-    pub header: Vec<String>,
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "config")]
+    pub header: Vec<Secret>,
     /// What becomes of the client's Authorization header [default: forward]
-    #[arg(long, value_name = "WHAT", requires = "upstream", value_parser = ["forward", "strip"])]
+    #[arg(long, value_name = "WHAT", conflicts_with = "config", value_parser = ["forward", "strip"])]
     pub authorization: Option<String>,
     /// PEM file with further certificate authorities for the server
-    #[arg(long, value_name = "FILE", requires = "upstream")]
+    #[arg(long, value_name = "FILE", conflicts_with = "config")]
     pub ca_file: Vec<String>,
     /// PEM file with the certificate chain to serve TLS with
-    #[arg(long, value_name = "FILE", requires = "upstream", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", conflicts_with = "config", requires = "tls_key")]
     pub tls_cert: Option<String>,
     /// PEM file with the private key of --tls-cert
-    #[arg(long, value_name = "FILE", requires = "upstream", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", conflicts_with = "config", requires = "tls_cert")]
     pub tls_key: Option<String>,
     /// Host name that clients may use, besides those of loopback
-    #[arg(long, value_name = "HOST", requires = "upstream")]
+    #[arg(long, value_name = "HOST", conflicts_with = "config")]
     pub allow_host: Vec<String>,
     /// Origin that browser clients may have, besides those of loopback; * for any
-    #[arg(long, value_name = "ORIGIN", requires = "upstream")]
+    #[arg(long, value_name = "ORIGIN", conflicts_with = "config")]
     pub allow_origin: Vec<String>,
     /// Whether a legacy server sees one session per caller or a fresh one per call [default: principal]
-    #[arg(long, value_name = "SCOPE", requires = "upstream", value_parser = ["principal", "request"])]
+    #[arg(long, value_name = "SCOPE", conflicts_with = "config", value_parser = ["principal", "request"])]
     pub session_scope: Option<String>,
 }
 
@@ -66,7 +66,7 @@ pub struct ProbeFlags {
     pub json: bool,
     /// Header for every request to the server; VALUE may be file:FILE
     #[arg(long, value_name = "NAME=VALUE")]
-    pub header: Vec<String>,
+    pub header: Vec<Secret>,
     /// PEM file with further certificate authorities
     #[arg(long, value_name = "FILE")]
     pub ca_file: Vec<String>,
@@ -84,6 +84,13 @@ pub struct LogFlags {
     /// Form of the log lines, which go to standard error
     #[arg(long, global = true, value_name = "FORMAT", value_parser = ["human", "json"])]
     pub log_format: Option<String>,
+}
+
+/// For clap: what a header flag holds is a secret from the start.
+impl From<String> for Secret {
+    fn from(value: String) -> Self {
+        Self::new(value)
+    }
 }
 
 /// The settings that the flags of `serve` stand for. `--upstream` must be among them.
@@ -143,7 +150,7 @@ impl LogFlags {
 
 fn upstream(
     url: Option<&str>,
-    headers: &[String],
+    headers: &[Secret],
     ca_files: &[String],
 ) -> Result<raw::Upstream, ConfigError> {
     let (headers, authorization) = split_headers(headers)?;
@@ -157,7 +164,7 @@ fn upstream(
 }
 
 /// The headers, and what `authorization` is by them: without a file there is no other place for a fixed credential.
-fn split_headers(flags: &[String]) -> Result<(toml::Table, Leaf), ConfigError> {
+fn split_headers(flags: &[Secret]) -> Result<(toml::Table, Leaf), ConfigError> {
     let mut headers = toml::Table::new();
     let mut authorization = None;
     let refuse = |accepted: &str| ConfigError::Value {
@@ -166,7 +173,7 @@ fn split_headers(flags: &[String]) -> Result<(toml::Table, Leaf), ConfigError> {
         accepted: accepted.to_owned(),
     };
     for flag in flags {
-        let (name, value) = flag.split_once('=').ok_or_else(|| refuse("NAME=VALUE"))?;
+        let (name, value) = flag.expose().split_once('=').ok_or_else(|| refuse("NAME=VALUE"))?;
         let value = Value::String(value.to_owned());
         let before = if name.eq_ignore_ascii_case("authorization") {
             let table = toml::Table::from_iter([("value".to_owned(), value)]);

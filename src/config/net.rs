@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::HeaderName;
 use toml::Value;
 use url::{Host, Url};
 
@@ -145,7 +145,8 @@ pub(super) fn header_name(name: &str) -> Option<String> {
 
 /// What may stand in a header line: visible ASCII, blanks only inside, not empty.
 pub(super) fn is_header_value(text: &str) -> bool {
-    !text.is_empty() && text.trim() == text && HeaderValue::from_str(text).is_ok()
+    let visible = text.bytes().all(|b| b.is_ascii_graphic() || b == b' ' || b == b'\t');
+    !text.is_empty() && text.trim() == text && visible
 }
 
 fn is_segment(segment: &str) -> bool {
