@@ -85,7 +85,7 @@ pub struct ServeArgs {
     pub config: Option<PathBuf>,
     #[command(flatten)]
     pub flags: ServeFlags,
-    /// Start this stdio server and stand in front of it (comes in a later version)
+    /// After `--`: a stdio server to start and stand in front of (comes in a later version)
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
+use std::process::ExitCode;
 
 use clap::CommandFactory;
 use mcp_janus::cli::{Cli, Command, Exit, exit_of, later, parse_from};
@@ -45,6 +46,8 @@ fn wrong_command_lines_end_with_64_and_say_why() {
         assert!(error.to_string().contains(part), "{line}: {part}: {error}");
     }
     assert_eq!(Exit::Usage as u8, 64);
+    // `ExitCode` can only be compared by what it prints.
+    assert_eq!(format!("{:?}", ExitCode::from(Exit::Usage)), format!("{:?}", ExitCode::from(64)));
 }
 
 #[test]

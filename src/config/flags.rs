@@ -79,10 +79,10 @@ pub struct ProbeFlags {
 #[derive(Debug, Clone, Default, Args)]
 pub struct LogFlags {
     /// off, error, warn, info, debug or trace, also per module: info,mcp_janus=debug
-    #[arg(long, global = true, value_name = "LEVEL")]
+    #[arg(long, global = true, help_heading = "Log", value_name = "LEVEL")]
     pub log_level: Option<String>,
     /// Form of the log lines, which go to standard error
-    #[arg(long, global = true, value_name = "FORMAT", value_parser = ["human", "json"])]
+    #[arg(long, global = true, help_heading = "Log", value_name = "FORMAT", value_parser = ["human", "json"])]
     pub log_format: Option<String>,
 }
 

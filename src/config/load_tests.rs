@@ -200,6 +200,27 @@ fn syntax_errors_name_line_and_column_and_quote_nothing() {
 }
 
 #[test]
+fn no_syntax_error_quotes_the_file() {
+    for line in [
+        "x = abcdef",
+        "x = \"\\qabcdef\"",
+        "x = \"abcdef",
+        "x = 'abcdef' abcdef",
+        "x = 1abcdef",
+        "x = { y = 'abcdef', y = 'abcdef' }",
+        "x = \"\"\"abcdef",
+        "x 'abcdef'",
+        "x = [ 'abcdef'",
+        "x = 'abcdef\u{1}'",
+        "x.y = 'abcdef'\nx = 'abcdef'",
+    ] {
+        let error = refusal(line);
+        assert!(error.starts_with("line ") && error.contains("not TOML"), "{error}");
+        assert!(!error.contains("abcdef"), "{error}");
+    }
+}
+
+#[test]
 fn upstreams_are_needed_named_and_apart() {
     assert!(refusal("").starts_with("upstream: missing; accepted: one table [upstream.NAME]"));
     assert!(refusal("[upstream.api]\n").starts_with("upstream.api.url: missing"));

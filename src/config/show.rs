@@ -3,7 +3,7 @@
 //! Owns the order and the form; what it prints can be loaded again. Header values, fixed credentials and the query
 //! of URLs are secrets here. Does not own comments: `configs/janus.toml` explains the settings.
 
-use std::fmt::{Display, Write};
+use std::fmt::{self, Display, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,6 +31,16 @@ impl Config {
             upstream(&mut out, one);
         }
         out.0
+    }
+}
+
+/// The upstream's address as logs may show it: without the query, which may be a credential.
+impl Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http(url) => f.write_str(&without_credentials(url.as_str())),
+            Self::Demo => f.write_str("builtin:demo"),
+        }
     }
 }
 
@@ -99,11 +109,7 @@ fn upstream(out: &mut Lines, upstream: &Upstream) {
     let name = &upstream.name;
     out.table(format_args!("upstream.{name}"));
     out.set("path", text(&upstream.path));
-    let url = match &upstream.target {
-        Target::Http(url) => without_credentials(url.as_str()),
-        Target::Demo => "builtin:demo".to_owned(),
-    };
-    out.set("url", text(&url));
+    out.set("url", text(&upstream.target.to_string()));
     let era = match upstream.era {
         EraSetting::Auto => "auto",
         EraSetting::Modern => "modern",
