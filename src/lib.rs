@@ -1,5 +1,6 @@
 //! mcp-janus: a proxy between MCP clients and MCP servers of different generations.
 
+pub mod cli;
 pub mod config;
 pub mod exchange;
 pub mod translate;
