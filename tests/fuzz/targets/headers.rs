@@ -50,7 +50,7 @@ fn visible(byte: u8) -> bool {
 /// RFC 4648 section 4, padding required, unused bits zero.
 fn base64(coded: &str) -> Option<Vec<u8>> {
     const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    if coded.len() % 4 != 0 {
+    if !coded.len().is_multiple_of(4) {
         return None;
     }
     let digits = coded.strip_suffix("==").or_else(|| coded.strip_suffix('=')).unwrap_or(coded);
