@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod demo;
 pub mod exchange;
 pub mod translate;
 pub mod wire;
