@@ -100,8 +100,9 @@ impl Shutdown {
         let over = async {
             tokio::select! {
                 biased;
-                () = self.inner.tracker.wait() => Ending::Drained,
+                // First: the end empties the tracker, which must not pass for a drain.
                 () = self.ended() => Ending::CutShort,
+                () = self.inner.tracker.wait() => Ending::Drained,
             }
         };
         match timeout(self.inner.grace, over).await {
@@ -204,6 +205,15 @@ mod tests {
         shutdown.drain();
         assert_eq!(shutdown.finished().await, Ending::CutShort);
         assert_eq!(start.elapsed(), Duration::from_secs(10));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tasks_dropped_by_the_end_have_not_finished() {
+        let shutdown = Shutdown::new(Duration::from_secs(10));
+        let task = shutdown.spawn(std::future::pending::<()>());
+        shutdown.end();
+        assert_eq!(task.await.unwrap(), None);
+        assert_eq!(shutdown.finished().await, Ending::CutShort);
     }
 
     #[tokio::test(start_paused = true)]

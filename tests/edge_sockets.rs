@@ -23,6 +23,7 @@ use mcp_janus::net::TcpDialer;
 use mcp_janus::shutdown::{Ending, Shutdown};
 use mcp_janus::upstream::transport::{HttpTransport, RequestHead, SendError, TransportBuildError};
 use mcp_janus::wire::payload::Payload;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -293,8 +294,19 @@ async fn c30b_a_reset_after_the_whole_request_is_not_followed_by_another() {
     assert_eq!(post(&transport, "hi").await.unwrap().body(), "ok");
 }
 
-/// An HTTP/2 server that refuses the first stream of its first connection, in the given way.
-async fn refusing_server(tls: &Tls, refuse: fn(&mut h2::server::SendResponse<Bytes>) -> bool) -> SocketAddr {
+/// How the first request to an HTTP/2 server fails.
+#[derive(Clone, Copy)]
+enum Failing {
+    /// RST_STREAM with this reason.
+    Reset(h2::Reason),
+    /// GOAWAY that counts the stream among those begun, then the end.
+    Gone,
+    /// GOAWAY that names stream 0 as the last one begun, then the end.
+    GoneBefore,
+}
+
+/// An HTTP/2 server that fails the first request as told and answers all others.
+async fn failing_server(tls: &Tls, failing: Failing) -> SocketAddr {
     use rustls_pki_types::pem::PemObject;
     let chain = vec![rustls_pki_types::CertificateDer::from_pem_file(&tls.certificate).unwrap()];
     let key = rustls_pki_types::PrivateKeyDer::from_pem_file(&tls.key).unwrap();
@@ -312,17 +324,32 @@ async fn refusing_server(tls: &Tls, refuse: fn(&mut h2::server::SendResponse<Byt
     tokio::spawn(async move {
         let mut first = true;
         while let Ok((tcp, _)) = listener.accept().await {
-            let Ok(tls) = acceptor.accept(tcp).await else { continue };
+            let Ok(mut tls) = acceptor.accept(tcp).await else { continue };
+            let failing = std::mem::take(&mut first).then_some(failing);
+            if let Some(Failing::GoneBefore) = failing {
+                // SETTINGS, then, once the request's first bytes are here, GOAWAY.
+                tls.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).await.unwrap();
+                let mut seen = Vec::new();
+                while !seen.ends_with(b"hi") {
+                    seen.push(tls.read_u8().await.unwrap());
+                }
+                tls.write_all(&[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).await.unwrap();
+                tls.shutdown().await.unwrap();
+                continue;
+            }
             let mut connection = h2::server::handshake(tls).await.unwrap();
+            let mut failing = failing;
             while let Some(Ok((_request, mut respond))) = connection.accept().await {
-                if std::mem::take(&mut first) {
-                    if refuse(&mut respond) {
+                match failing.take() {
+                    Some(Failing::Reset(reason)) => respond.send_reset(reason),
+                    Some(Failing::Gone | Failing::GoneBefore) => {
                         connection.abrupt_shutdown(h2::Reason::INTERNAL_ERROR);
                     }
-                    continue;
+                    None => {
+                        let mut body = respond.send_response(Response::new(()), false).unwrap();
+                        body.send_data(Bytes::from_static(b"ok"), true).unwrap();
+                    }
                 }
-                let mut body = respond.send_response(Response::new(()), false).unwrap();
-                body.send_data(Bytes::from_static(b"ok"), true).unwrap();
             }
         }
     });
@@ -334,20 +361,17 @@ async fn http2_streams_are_sent_again_only_on_the_peers_word() {
     let dir = tempfile::tempdir().unwrap();
     let tls = certificates(dir.path(), "a");
     let ca = dir.path().join("a.ca.pem");
-    let post_to = async |refuse| {
-        let address = refusing_server(&tls, refuse).await;
-        post(&transport(&format!("https://{address}/mcp"), &[&ca]).unwrap(), "hi").await
-    };
-    let refused = post_to(|respond| {
-        respond.send_reset(h2::Reason::REFUSED_STREAM);
-        false
-    });
-    assert_eq!(refused.await.unwrap().body(), "ok");
-    let failed = post_to(|respond| {
-        respond.send_reset(h2::Reason::INTERNAL_ERROR);
-        false
-    });
-    assert!(matches!(failed.await, Err(SendError::Broken { .. })));
-    let gone = post_to(|_| true);
-    assert!(matches!(gone.await, Err(SendError::Broken { .. })));
+    for (failing, runs_again) in [
+        (Failing::Reset(h2::Reason::REFUSED_STREAM), true),
+        (Failing::Reset(h2::Reason::INTERNAL_ERROR), false),
+        (Failing::Gone, false),
+        (Failing::GoneBefore, true),
+    ] {
+        let address = failing_server(&tls, failing).await;
+        let result = post(&transport(&format!("https://{address}/mcp"), &[&ca]).unwrap(), "hi").await;
+        match result {
+            Ok(response) => assert!(runs_again && response.body() == "ok"),
+            Err(error) => assert!(!runs_again && matches!(error, SendError::Broken { .. }), "{error:?}"),
+        }
+    }
 }

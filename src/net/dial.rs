@@ -82,9 +82,10 @@ const HEAD_START: Duration = Duration::from_millis(250);
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_PROBES: u32 = 3;
-/// Written data that nobody acknowledges breaks the connection after this.
+/// Written data that nobody acknowledges breaks the connection after this. The kernel counts a peer that has stopped
+/// reading the same way, so this must not be shorter than a busy peer's pause.
 #[cfg(target_os = "linux")]
-const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+const UNACKNOWLEDGED: Duration = Duration::from_secs(120);
 
 impl TcpDialer {
     pub fn new(connect_timeout: Duration) -> Self {
