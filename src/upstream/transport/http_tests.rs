@@ -1,116 +1,23 @@
-//! The transport against peers that read and write bytes by hand (case C30, redirects, `Host`), in memory and with a
+//! The transport against peers that read and write bytes by hand (case C30, `Host`, settings), in memory and with a
 //! paused clock.
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderValue, header};
 use http_body_util::BodyExt;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{HttpTransport, Phase, RedirectRefusal, RequestHead, SendError, TransportBuildError};
-use crate::config::{
-    Authorization, EraSetting, Session, SessionScope, Target, Upstream, UpstreamLimits, UpstreamTimeouts,
-};
+use super::peer::{CONNECT, OK, POOL_IDLE, Pipes, REQUEST, post, read_request, stage, text, upstream};
+use super::{HttpTransport, Phase, SendError, TransportBuildError};
+use crate::config::{Target, Upstream};
 use crate::net::{BoxIo, Dial, Origin};
 use crate::wire::payload::Payload;
-
-const CONNECT: Duration = Duration::from_secs(3);
-const REQUEST: Duration = Duration::from_secs(30);
-const POOL_IDLE: Duration = Duration::from_secs(90);
-const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-
-fn upstream(url: &str) -> Upstream {
-    Upstream {
-        name: "u".to_owned(),
-        path: "/mcp".to_owned(),
-        target: Target::Http(url.parse().unwrap()),
-        era: EraSetting::Auto,
-        era_ttl: REQUEST,
-        authorization: Authorization::Forward,
-        headers: vec![],
-        forward_headers: vec![],
-        ca_files: vec![],
-        timeouts: UpstreamTimeouts {
-            connect: CONNECT,
-            probe: REQUEST,
-            initialize: REQUEST,
-            request: REQUEST,
-            pool_idle: POOL_IDLE,
-        },
-        limits: UpstreamLimits { message_bytes: 1 << 20, pool_connections: 4, redirects: 2, resumptions: 1 },
-        session: Session { scope: SessionScope::Principal, affinity: None, max: 1, idle: REQUEST },
-    }
-}
-
-/// Every dial hands the other end of a pipe to the test.
-struct Pipes {
-    size: usize,
-    ends: mpsc::UnboundedSender<DuplexStream>,
-}
-
-impl Dial for Pipes {
-    fn dial<'a>(&'a self, _origin: &'a Origin) -> BoxFuture<'a, io::Result<BoxIo>> {
-        async {
-            let (client, server) = duplex(self.size);
-            match self.ends.send(server) {
-                Ok(()) => Ok(Box::new(client) as BoxIo),
-                Err(_) => Err(io::ErrorKind::ConnectionRefused.into()),
-            }
-        }
-        .boxed()
-    }
-}
-
-struct Peer(mpsc::UnboundedReceiver<DuplexStream>);
-
-impl Peer {
-    async fn accept(&mut self) -> DuplexStream {
-        self.0.recv().await.expect("the transport is gone")
-    }
-
-    fn connections_waiting(&mut self) -> usize {
-        std::iter::from_fn(|| self.0.try_recv().ok()).count()
-    }
-}
-
-fn stage(url: &str, size: usize) -> (HttpTransport, Peer) {
-    let (ends, peer) = mpsc::unbounded_channel();
-    let transport = HttpTransport::new(&upstream(url), Arc::new(Pipes { size, ends })).unwrap();
-    (transport, Peer(peer))
-}
-
-fn post() -> RequestHead {
-    let mut headers = HeaderMap::new();
-    headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer t"));
-    RequestHead { method: Method::POST, headers }
-}
-
-/// Reads one request with a `Content-Length`.
-async fn read_request(io: &mut DuplexStream) -> String {
-    let mut seen = Vec::new();
-    loop {
-        let text = String::from_utf8_lossy(&seen).to_ascii_lowercase();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
-            if length.map_or(0, |length| length.parse().unwrap()) <= body.len() {
-                return String::from_utf8(seen).unwrap();
-            }
-        }
-        seen.push(io.read_u8().await.expect("the request broke off"));
-    }
-}
-
-async fn text(transport: &HttpTransport, body: impl Into<Bytes>) -> Result<String, SendError> {
-    let response = transport.send(post(), Payload::from(body.into())).await?;
-    Ok(String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap())
-}
 
 #[tokio::test(start_paused = true)]
 async fn one_connection_serves_many_requests_with_the_upstreams_host() {
@@ -311,88 +218,6 @@ async fn a_pooled_connection_is_closed_when_it_has_idled_too_long() {
     let start = Instant::now();
     assert_eq!(io.read(&mut [0; 8]).await.unwrap(), 0);
     assert!(start.elapsed() <= POOL_IDLE * 2 && start.elapsed() >= POOL_IDLE);
-}
-
-/// Answers each request with the next of `responses` on one connection; returns the requests.
-async fn answer_all(peer: &mut Peer, responses: &[&str]) -> Vec<String> {
-    let mut requests = Vec::new();
-    let mut connection: Option<DuplexStream> = None;
-    for response in responses {
-        let mut io = match connection.take() {
-            Some(io) => io,
-            None => peer.accept().await,
-        };
-        requests.push(read_request(&mut io).await);
-        io.write_all(response.as_bytes()).await.unwrap();
-        if !response.contains("Connection: close") {
-            connection = Some(io);
-        }
-    }
-    requests
-}
-
-fn moved(status: u16, location: &str) -> String {
-    format!(
-        "HTTP/1.1 {status} Elsewhere\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-    )
-}
-
-#[tokio::test(start_paused = true)]
-async fn redirects_repeat_the_same_request_on_the_same_origin() {
-    for status in [301, 302, 307, 308] {
-        for location in ["/v2/mcp", "../v2/mcp", "http://U.example:80/v2/mcp#here", "//u.example/v2/mcp"] {
-            let (transport, mut peer) = stage("http://u.example/v1/mcp", 1 << 16);
-            let responses = [moved(status, location), String::from_utf8(OK.to_vec()).unwrap()];
-            let responses = [responses[0].as_str(), responses[1].as_str()];
-            let (requests, result) =
-                tokio::join!(answer_all(&mut peer, &responses), text(&transport, "body"));
-            assert_eq!(result.unwrap(), "ok");
-            let same = requests[0].replace("/v1/mcp", "/v2/mcp");
-            assert_eq!(requests[1], same);
-            assert!(same.starts_with("POST /v2/mcp ") && same.contains("authorization: Bearer t"), "{same}");
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn redirects_elsewhere_are_refused() {
-    let cross =
-        ["https://u.example/v1/mcp", "http://u.example:81/", "http://evil.example/", "//evil.example/x"];
-    let odd =
-        ["http://a:b@u.example/", "ftp://u.example/", "file:///etc/passwd", "http://u.example.evil.example/"];
-    for location in cross.into_iter().chain(odd) {
-        let (transport, mut peer) = stage("http://u.example/v1/mcp", 1 << 16);
-        let response = moved(307, location);
-        let responses = [response.as_str()];
-        let (_, result) = tokio::join!(answer_all(&mut peer, &responses), text(&transport, "x"));
-        let error = result.unwrap_err();
-        assert!(matches!(error, SendError::Redirect(RedirectRefusal::CrossOrigin { .. })), "{error:?}");
-        assert_eq!(peer.connections_waiting(), 0, "{location}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn other_redirects_are_refused_with_their_reason() {
-    let hop = moved(308, "/again");
-    let three = [hop.as_str(); 3];
-    let see_other = moved(303, "/status/1");
-    let nowhere = "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n".to_owned();
-    let table: [(&[&str], RedirectRefusal); 3] = [
-        (&three, RedirectRefusal::TooMany { limit: 2 }),
-        (&[&see_other], RedirectRefusal::SeeOther { location: "/status/1".to_owned() }),
-        (&[&nowhere], RedirectRefusal::NoLocation { status: 302 }),
-    ];
-    for (responses, expected) in table {
-        let (transport, mut peer) = stage("http://u.example/", 1 << 16);
-        let (_, result) = tokio::join!(answer_all(&mut peer, responses), text(&transport, "x"));
-        assert!(matches!(&result, Err(SendError::Redirect(refusal)) if *refusal == expected), "{result:?}");
-        assert_eq!(peer.connections_waiting(), 0);
-    }
-    // Not a redirect of the request: passed on.
-    let (transport, mut peer) = stage("http://u.example/", 1 << 16);
-    let responses = ["HTTP/1.1 300 Choices\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n"];
-    let (_, result) = tokio::join!(answer_all(&mut peer, &responses), text(&transport, Bytes::new()));
-    assert_eq!(result.unwrap(), "");
 }
 
 #[test]

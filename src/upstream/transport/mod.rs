@@ -11,6 +11,10 @@ mod tls;
 
 #[cfg(test)]
 mod http_tests;
+#[cfg(test)]
+mod peer;
+#[cfg(test)]
+mod redirect_tests;
 
 pub use error::{Phase, RedirectRefusal, SendError, TransportBuildError};
 pub use http::{HttpTransport, RequestHead};

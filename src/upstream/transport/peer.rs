@@ -1,0 +1,111 @@
+//! Test support: a peer that gets the other end of every connection the transport makes, and writes bytes by hand.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderValue, Method, header};
+use http_body_util::BodyExt;
+use tokio::io::{AsyncReadExt, DuplexStream, duplex};
+use tokio::sync::mpsc;
+
+use super::{HttpTransport, RequestHead, SendError};
+use crate::config::{
+    Authorization, EraSetting, Session, SessionScope, Target, Upstream, UpstreamLimits, UpstreamTimeouts,
+};
+use crate::net::{BoxIo, Dial, Origin};
+use crate::wire::payload::Payload;
+
+pub(super) const CONNECT: Duration = Duration::from_secs(3);
+pub(super) const REQUEST: Duration = Duration::from_secs(30);
+pub(super) const POOL_IDLE: Duration = Duration::from_secs(90);
+pub(super) const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+pub(super) fn upstream(url: &str) -> Upstream {
+    Upstream {
+        name: "u".to_owned(),
+        path: "/mcp".to_owned(),
+        target: Target::Http(url.parse().unwrap()),
+        era: EraSetting::Auto,
+        era_ttl: REQUEST,
+        authorization: Authorization::Forward,
+        headers: vec![],
+        forward_headers: vec![],
+        ca_files: vec![],
+        timeouts: UpstreamTimeouts {
+            connect: CONNECT,
+            probe: REQUEST,
+            initialize: REQUEST,
+            request: REQUEST,
+            pool_idle: POOL_IDLE,
+        },
+        limits: UpstreamLimits { message_bytes: 1 << 20, pool_connections: 4, redirects: 2, resumptions: 1 },
+        session: Session { scope: SessionScope::Principal, affinity: None, max: 1, idle: REQUEST },
+    }
+}
+
+/// Every dial hands the other end of a pipe to the test.
+pub(super) struct Pipes {
+    pub(super) size: usize,
+    pub(super) ends: mpsc::UnboundedSender<DuplexStream>,
+}
+
+impl Dial for Pipes {
+    fn dial<'a>(&'a self, _origin: &'a Origin) -> BoxFuture<'a, io::Result<BoxIo>> {
+        async {
+            let (client, server) = duplex(self.size);
+            match self.ends.send(server) {
+                Ok(()) => Ok(Box::new(client) as BoxIo),
+                Err(_) => Err(io::ErrorKind::ConnectionRefused.into()),
+            }
+        }
+        .boxed()
+    }
+}
+
+pub(super) struct Peer(mpsc::UnboundedReceiver<DuplexStream>);
+
+impl Peer {
+    pub(super) async fn accept(&mut self) -> DuplexStream {
+        self.0.recv().await.expect("the transport is gone")
+    }
+
+    pub(super) fn connections_waiting(&mut self) -> usize {
+        std::iter::from_fn(|| self.0.try_recv().ok()).count()
+    }
+}
+
+pub(super) fn stage(url: &str, size: usize) -> (HttpTransport, Peer) {
+    let (ends, peer) = mpsc::unbounded_channel();
+    let transport = HttpTransport::new(&upstream(url), Arc::new(Pipes { size, ends })).unwrap();
+    (transport, Peer(peer))
+}
+
+pub(super) fn post() -> RequestHead {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer t"));
+    RequestHead { method: Method::POST, headers }
+}
+
+/// Reads one request with a `Content-Length`.
+pub(super) async fn read_request(io: &mut DuplexStream) -> String {
+    let mut seen = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&seen).to_ascii_lowercase();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
+            if length.map_or(0, |length| length.parse().unwrap()) <= body.len() {
+                return String::from_utf8(seen).unwrap();
+            }
+        }
+        seen.push(io.read_u8().await.expect("the request broke off"));
+    }
+}
+
+pub(super) async fn text(transport: &HttpTransport, body: impl Into<Bytes>) -> Result<String, SendError> {
+    let response = transport.send(post(), Payload::from(body.into())).await?;
+    Ok(String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap())
+}
