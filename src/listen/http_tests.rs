@@ -22,6 +22,7 @@ use crate::net::BoxIo;
 use crate::shutdown::{Ending, Shutdown};
 
 const HEADER: Duration = Duration::from_secs(10);
+const HANDSHAKE: Duration = Duration::from_secs(7);
 const IDLE: Duration = Duration::from_secs(60);
 const GET: &[u8] = b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
@@ -30,6 +31,16 @@ const GET: &[u8] = b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n";
 struct Echo {
     calls: Arc<AtomicUsize>,
     go: Arc<Notify>,
+    given_up: Arc<Notify>,
+}
+
+/// Tells when the future it lives in is dropped.
+struct OnDrop(Arc<Notify>);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
 }
 
 impl Handler for Echo {
@@ -38,6 +49,7 @@ impl Handler for Echo {
     async fn handle(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         if request.uri().path() == "/slow" {
+            let _guard = OnDrop(Arc::clone(&self.given_up));
             self.go.notified().await;
         }
         Response::new(Full::from("hello"))
@@ -52,6 +64,10 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
+        Self::with_tls(None)
+    }
+
+    fn with_tls(tls: Option<&crate::config::Tls>) -> Self {
         let (handler, shutdown) = (Echo::default(), Shutdown::new(Duration::from_secs(20)));
         let bound = "127.0.0.1:8808".parse().unwrap();
         let listen = Listen { address: bound, tls: None, allowed_hosts: vec![], allowed_origins: vec![] };
@@ -68,12 +84,13 @@ impl Stage {
             header: HEADER,
             body: HEADER,
             idle: IDLE,
-            handshake: HEADER,
+            handshake: HANDSHAKE,
             hold: Duration::ZERO,
             keep_alive: HEADER,
         };
         let guard = Guard::new(&listen, bound);
-        let front = Front::new(handler.clone(), guard, &limits, &timeouts, shutdown.clone());
+        let front = Front::new(handler.clone(), guard, &limits, &timeouts, shutdown.clone())
+            .with_tls(tls.map(|tls| super::tls::acceptor(tls).unwrap()));
         Self { handler, front: Arc::new(front), shutdown }
     }
 
@@ -150,6 +167,61 @@ async fn a_request_in_work_is_not_idle() {
     assert!(timeout(IDLE * 10, client.read_u8()).await.is_err());
     stage.handler.go.notify_one();
     read_until(&mut client, "hello").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_leaves_drops_the_handlers_future() {
+    let stage = Stage::new();
+    let mut client = stage.connect(Admission::Admitted);
+    client.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(stage.calls(), 1);
+    drop(client);
+    stage.handler.given_up.notified().await;
+    // HTTP/2: one stream is reset, the connection lives on.
+    let (mut client, connection) = h2::client::handshake(stage.connect(Admission::Admitted)).await.unwrap();
+    tokio::spawn(connection);
+    let request = Request::get("http://localhost/slow").body(()).unwrap();
+    let (response, mut body) = client.send_request(request, false).unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(stage.calls(), 2);
+    body.send_reset(h2::Reason::CANCEL);
+    drop(response);
+    stage.handler.given_up.notified().await;
+    let request = Request::get("http://localhost/mcp").body(()).unwrap();
+    assert_eq!(client.send_request(request, true).unwrap().0.await.unwrap().status(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_http2_connection_is_closed_in_time_pings_or_not() {
+    let stage = Stage::new();
+    let (client, mut connection) = h2::client::handshake(stage.connect(Admission::Admitted)).await.unwrap();
+    let mut ping = connection.ping_pong().unwrap();
+    let start = Instant::now();
+    let pinging = async {
+        while ping.ping(h2::Ping::opaque()).await.is_ok() {
+            tokio::time::sleep(Duration::from_secs(4)).await;
+        }
+    };
+    tokio::select! {
+        _ = connection => {}
+        () = async { pinging.await; pending().await } => {}
+    }
+    assert_eq!(start.elapsed().as_secs(), IDLE.as_secs());
+    drop(client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tls_handshake_that_stalls_is_cut_off_in_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let (certificate, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
+    std::fs::write(&certificate, certified.cert.pem()).unwrap();
+    std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
+    let stage = Stage::with_tls(Some(&crate::config::Tls { certificate, key }));
+    let start = Instant::now();
+    assert_eq!(exchange(stage.connect(Admission::Admitted), b"\x16").await, "");
+    assert_eq!(start.elapsed(), HANDSHAKE);
 }
 
 #[tokio::test(start_paused = true)]
