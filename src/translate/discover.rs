@@ -132,8 +132,12 @@ impl Initialized {
 
 /// What a `server/discover` result says of versions: whether ours is among them (A15.4).
 pub fn offers_modern(response: &Response, body: &Body) -> Option<bool> {
+    listed_versions(response, body).map(|versions| versions.iter().any(|version| version == MODERN))
+}
+
+/// The `supportedVersions` of a discover result; `None` if it is none.
+pub fn listed_versions(response: &Response, body: &Body) -> Option<Vec<String>> {
     strings(&response.text, body.object.first(&response.text, "supportedVersions")?)
-        .map(|versions| versions.iter().any(|version| version == MODERN))
 }
 
 /// The `supported` list of a -32022 error's `data` (A15.3); `None` unless it is an array of strings.

@@ -1,3 +1,81 @@
-//! The edge to servers.
+//! The edge to servers: one configured upstream, whatever its era.
+//!
+//! Owns what belongs to the upstream as a whole: its settings, its transport, the verdict on its era (`era`), and the
+//! two drivers (`legacy` with its session pool, `modern`). Does not own the choice between them for a call: `relay`
+//! plans. Imports nothing from `downstream`.
 
+pub mod era;
+mod flight;
+mod head;
+pub mod legacy;
+pub mod modern;
+mod reply;
 pub mod transport;
+
+use crate::config;
+use crate::exchange::{Fault, FaultKind};
+use crate::net::Dial;
+use crate::shutdown::Shutdown;
+use crate::wire::json::Limits;
+use std::sync::Arc;
+use transport::{HttpTransport, SendError, TransportBuildError};
+
+pub use reply::UpstreamBody;
+
+/// One upstream and everything that is kept for it.
+pub struct Upstream {
+    pub settings: config::Upstream,
+    pub era: era::Detector,
+    pub legacy: Arc<legacy::Legacy>,
+    pub modern: modern::Modern,
+}
+
+/// What the parts of one upstream share.
+pub(crate) struct Shared {
+    settings: config::Upstream,
+    transport: HttpTransport,
+    heads: head::Heads,
+    /// Bounds of an upstream message's JSON.
+    limits: Limits,
+    shutdown: Shutdown,
+}
+
+impl Upstream {
+    /// `limits` bound the JSON of upstream messages. Connects to nothing yet.
+    pub fn new(
+        settings: config::Upstream,
+        limits: Limits,
+        dial: Arc<dyn Dial>,
+        verdicts: Arc<era::Verdicts>,
+        shutdown: Shutdown,
+    ) -> Result<Self, TransportBuildError> {
+        let transport = HttpTransport::new(&settings, dial)?;
+        let heads = head::Heads::new(&settings);
+        let shared = Arc::new(Shared { settings: settings.clone(), transport, heads, limits, shutdown });
+        let legacy = legacy::Legacy::new(shared.clone());
+        let modern = modern::Modern::new(shared.clone());
+        let era = era::Detector::new(shared, legacy.clone(), verdicts);
+        Ok(Self { settings, era, legacy, modern })
+    }
+}
+
+/// What the caller is told; the address and the cause go to the log alone.
+fn send_fault(name: &str, error: &SendError) -> Fault {
+    tracing::warn!(upstream = name, %error, "upstream request failed");
+    match error {
+        SendError::Connect { .. } => Fault::bad_gateway("cannot connect to the upstream server"),
+        SendError::Tls { .. } => Fault::bad_gateway("no TLS session with the upstream server"),
+        SendError::Unsent { .. } => {
+            Fault::bad_gateway("the connection to the upstream server broke before the request was sent")
+        }
+        SendError::Broken { .. } => Fault::bad_gateway(
+            "the connection to the upstream server broke before an answer; the request may have run",
+        ),
+        SendError::Timeout { .. } => {
+            Fault::new(FaultKind::Timeout, "the upstream server did not answer in time")
+        }
+        SendError::Redirect(_) => {
+            Fault::bad_gateway("the upstream server answered with a redirect that is not followed")
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Which era an upstream speaks.
+//!
+//! Owns the decision: configured, known from before (`verdicts`), or found out by one probe for all who wait (`probe`).
+//! The client's own request is never the probe (C40), and legacy is believed only once `initialize` has succeeded.
+//! Rules: A15.2-A15.6, B13; cases C34-C36, C39-C41; architecture section 4, "Era detection".
+
+mod probe;
+mod verdicts;
+
+pub use probe::Finding;
+pub use verdicts::{Verdicts, VerdictsError};
+
+use super::Shared;
+use super::flight::Flights;
+use super::legacy::Legacy;
+use crate::config::EraSetting;
+use crate::exchange::{Call, Fault, FaultKind, Principal};
+use crate::wire::version::Era;
+use probe::Probed;
+use std::sync::Arc;
+
+/// Finds out and remembers the era of one upstream.
+pub struct Detector {
+    shared: Arc<Shared>,
+    legacy: Arc<Legacy>,
+    verdicts: Arc<Verdicts>,
+    /// What the verdict is filed under: scheme, host, port and path, without the query (B13).
+    endpoint: String,
+    probes: Flights<(), Detection>,
+}
+
+/// How one detection ended.
+#[derive(Debug, Clone)]
+struct Detection {
+    /// Whose credential it ran under.
+    principal: Principal,
+    result: Result<Era, Fault>,
+}
+
+impl Detector {
+    pub(super) fn new(shared: Arc<Shared>, legacy: Arc<Legacy>, verdicts: Arc<Verdicts>) -> Self {
+        let mut url = shared.transport.url().clone();
+        url.set_query(None);
+        let probes = Flights::new(shared.shutdown.clone());
+        Self { shared, legacy, verdicts, endpoint: url.into(), probes }
+    }
+
+    /// The era in which the call goes on.
+    pub async fn of(&self, call: &Call) -> Result<Era, Fault> {
+        match self.shared.settings.era {
+            EraSetting::Modern => return Ok(Era::Modern),
+            EraSetting::Legacy => return Ok(Era::Legacy),
+            EraSetting::Auto => {}
+        }
+        if let Some(era) = self.verdicts.get(&self.endpoint) {
+            if era == Era::Legacy && self.verdicts.claim_review(&self.endpoint, self.shared.settings.era_ttl)
+            {
+                self.review(call);
+            }
+            return Ok(era);
+        }
+        loop {
+            let detection = self.probes.join((), || self.detect(call)).await;
+            let Some(detection) = detection else {
+                return Err(Fault::new(FaultKind::Draining, "the proxy is shutting down"));
+            };
+            match detection.result {
+                // A refused credential says nothing to the holder of another one.
+                Err(Fault { kind: FaultKind::Unauthorized { .. } | FaultKind::RateLimited, .. })
+                    if detection.principal != call.principal => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// The upstream did not behave as `era`: the next call looks anew. Returns whether it will; not when the era is
+    /// configured, nor more than once in a short time, so that replicas of two eras cause no storm (C39e).
+    pub fn contradicted(&self, era: Era) -> bool {
+        match self.shared.settings.era {
+            EraSetting::Auto => {
+                let forgotten = self.verdicts.contradict(&self.endpoint, era);
+                if forgotten {
+                    tracing::info!(upstream = %self.shared.settings.name, was = era.name(), "the upstream server seems to have changed its era; probing again");
+                }
+                forgotten
+            }
+            EraSetting::Modern | EraSetting::Legacy => false,
+        }
+    }
+
+    /// One probe, for `mcp-janus probe`; leaves no verdict.
+    pub async fn probe(&self, call: &Call) -> Finding {
+        probe::probe(&self.shared, &call.headers).await.finding
+    }
+
+    fn detect(&self, call: &Call) -> impl Future<Output = Detection> + Send + use<> {
+        let (shared, legacy) = (self.shared.clone(), self.legacy.clone());
+        let (verdicts, endpoint, call) = (self.verdicts.clone(), self.endpoint.clone(), call.clone());
+        async move {
+            let Probed { finding, then } = probe::probe(&shared, &call.headers).await;
+            let result = match then {
+                probe::Then::Modern => Ok(Era::Modern),
+                probe::Then::NoVerdict(fault) => Err(fault),
+                probe::Then::TryLegacy { otherwise } => match legacy.lease(&call).await {
+                    Ok(_) => Ok(Era::Legacy),
+                    // Where the probe was refused for its credential, that refusal is the caller's answer (C34c).
+                    Err(open) => Err(otherwise.unwrap_or_else(|| compound(&finding, open.fault))),
+                },
+            };
+            match &result {
+                Ok(era) => {
+                    tracing::info!(upstream = %shared.settings.name, era = era.name(), probe = %finding, "era detected");
+                    verdicts.set(&endpoint, *era);
+                }
+                Err(fault) => {
+                    tracing::warn!(upstream = %shared.settings.name, %fault, probe = %finding, "era not detected");
+                }
+            }
+            Detection { principal: call.principal, result }
+        }
+    }
+
+    /// Looks again in the background whether a legacy server has become a modern one (C39c).
+    fn review(&self, call: &Call) {
+        let (shared, verdicts, endpoint) =
+            (self.shared.clone(), self.verdicts.clone(), self.endpoint.clone());
+        let headers = call.headers.clone();
+        // Owned by the tracker; ends with its one probe, which is bounded by `timeouts.probe`.
+        drop(self.shared.shutdown.spawn_until_drain(async move {
+            let probed = probe::probe(&shared, &headers).await;
+            if let probe::Then::Modern = probed.then {
+                tracing::info!(upstream = %shared.settings.name, "the legacy upstream server now speaks the modern era");
+                verdicts.set(&endpoint, Era::Modern);
+            }
+        }));
+    }
+}
+
+/// Both phases in one text, where both failed.
+fn compound(finding: &Finding, mut fault: Fault) -> Fault {
+    fault.text = format!("{} (before that, server/discover: {finding})", fault.text).into();
+    fault
+}

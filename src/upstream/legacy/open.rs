@@ -1,0 +1,165 @@
+//! Opening a session: `initialize`, then `notifications/initialized`, and only then anything else (A1.1, A2.1).
+//!
+//! Owns the handshake and the reading of its refusals. The handshake runs in a task of its own (see `pool`), under the
+//! headers of the request that made it necessary.
+
+use super::super::Shared;
+use super::super::reply::{Messages, NoAnswer, Refusal, Reply};
+use super::session::{Session, SessionKey};
+use crate::exchange::{Fault, FaultKind};
+use crate::translate::discover::{self, Initialized};
+use crate::wire::headers;
+use crate::wire::json::Kind;
+use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Response, code};
+use crate::wire::payload::Payload;
+use bytes::Bytes;
+use hyper::HeaderMap;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Why there is no session.
+#[derive(Debug, Clone)]
+pub struct OpenFault {
+    pub fault: Fault,
+    /// The server refused in a way that only a modern server does (C39a).
+    pub modern: bool,
+}
+
+impl From<Fault> for OpenFault {
+    fn from(fault: Fault) -> Self {
+        Self { fault, modern: false }
+    }
+}
+
+/// What the opening needs of the request that made it necessary.
+pub(super) struct Opener {
+    pub(super) headers: HeaderMap,
+    pub(super) client_info: Option<Bytes>,
+    pub(super) capabilities: &'static str,
+}
+
+/// The number of our `initialize`; those of the session go on from there.
+const INITIALIZE: u64 = 0;
+
+pub(super) async fn open(
+    shared: &Shared,
+    opener: Opener,
+    key: Option<SessionKey>,
+) -> Result<Session, OpenFault> {
+    let limit = shared.settings.timeouts.initialize;
+    match timeout(limit, handshake(shared, &opener, key)).await {
+        Ok(Ok(session)) => {
+            tracing::debug!(
+                upstream = %shared.settings.name,
+                revision = session.initialized.revision.as_str(),
+                stateful = session.id.is_some(),
+                "session opened"
+            );
+            Ok(session)
+        }
+        Ok(Err(fault)) => Err(fault),
+        Err(_) => Err(late(limit)),
+    }
+}
+
+fn late(limit: Duration) -> OpenFault {
+    let text = format!("the upstream server did not complete `initialize` within {limit:?}");
+    Fault::new(FaultKind::Timeout, text).into()
+}
+
+async fn handshake(shared: &Shared, opener: &Opener, key: Option<SessionKey>) -> Result<Session, OpenFault> {
+    let info = opener.client_info.as_deref();
+    let request = discover::initialize_request(INITIALIZE, opener.capabilities, info);
+    let head = shared.heads.legacy(&opener.headers, None);
+    let limit = shared.settings.timeouts.initialize;
+    let response = shared
+        .transport
+        .send_within(limit, head, request)
+        .await
+        .map_err(|error| super::super::send_fault(&shared.settings.name, &error))?;
+    let id = response.headers().get(headers::MCP_SESSION_ID).cloned();
+    let answer = match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
+        Reply::Messages(messages) => answer(messages).await.map_err(|trouble| shared.no_answer(&trouble))?,
+        Reply::Accepted => {
+            return Err(
+                Fault::bad_gateway("the upstream server accepted `initialize` without answering it").into()
+            );
+        }
+        Reply::Refused(refusal) => return Err(refused(&refusal)),
+    };
+    let initialized = match &answer.reply {
+        RpcReply::Result(body) => Initialized::read(&answer, body),
+        RpcReply::Error(error) => {
+            let message: String = error.message(&answer.text).chars().take(300).collect();
+            return Err(OpenFault {
+                fault: Fault::bad_gateway(format!(
+                    "the upstream server refused `initialize`: {message} ({})",
+                    error.code
+                )),
+                modern: is_modern_code(error.code),
+            });
+        }
+    };
+    let credential = shared.heads.credential(&opener.headers);
+    match initialized {
+        Ok(initialized) => {
+            let session = Session::new(id, initialized, credential, key, INITIALIZE + 1);
+            confirm(shared, opener, &session).await?;
+            Ok(session)
+        }
+        Err(fault) => Err(Fault::bad_gateway(format!("no session with the upstream server: {fault}")).into()),
+    }
+}
+
+async fn confirm(shared: &Shared, opener: &Opener, session: &Session) -> Result<(), OpenFault> {
+    let message = Payload::from(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    let head = shared.heads.legacy(&opener.headers, Some(session));
+    let limit = shared.settings.timeouts.initialize;
+    let response = shared
+        .transport
+        .send_within(limit, head, message)
+        .await
+        .map_err(|error| super::super::send_fault(&shared.settings.name, &error))?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    let refusal = match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
+        Reply::Refused(refusal) => refusal,
+        Reply::Accepted | Reply::Messages(_) => return Ok(()),
+    };
+    Err(refusal.fault("`notifications/initialized`").into())
+}
+
+/// The answer to `initialize`; what a server may send before it (pings, logs) needs no reaction within the handshake.
+async fn answer(mut messages: Messages) -> Result<Response, NoAnswer> {
+    while let Some(message) = messages.next().await? {
+        match message {
+            Message::Response(response) if response.answers(INITIALIZE) || response.id.is_none() => {
+                return Ok(response);
+            }
+            Message::Response(_) | Message::Request(_) | Message::Notification(_) => {}
+        }
+    }
+    Err(super::super::reply::Break::Body.into())
+}
+
+fn refused(refusal: &Refusal) -> OpenFault {
+    let modern = match refusal.status.as_u16() {
+        400 => refusal.code().is_some_and(is_modern_code),
+        // An unknown method by the modern rules (A11.3).
+        404 => refusal.code() == Some(code::METHOD_NOT_FOUND),
+        _ => false,
+    };
+    OpenFault { fault: refusal.fault("`initialize`"), modern }
+}
+
+fn is_modern_code(code: i64) -> bool {
+    matches!(code, code::UNSUPPORTED_PROTOCOL_VERSION | code::HEADER_MISMATCH)
+}
+
+/// The raw `clientInfo` of a request as the session's own (A9.1).
+pub(super) fn client_info(request: &jsonrpc::Request) -> Option<Bytes> {
+    let info = crate::translate::declared::client_info(request)?;
+    (Kind::of(info) == Some(Kind::Object)).then(|| Bytes::copy_from_slice(info))
+}

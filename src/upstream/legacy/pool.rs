@@ -1,0 +1,238 @@
+//! The sessions of one upstream, by key.
+//!
+//! Owns who gets which session: same key, same session; one `initialize` for all that wait; a lost session replaced
+//! once for all that lost it; sessions without a call closed after a time; their number bounded. Every session leaves
+//! the pool through `end`, which sends DELETE. Architecture section 4, "Session pool"; cases C01, C02, C04, C06.
+
+use super::super::Shared;
+use super::super::flight::Flights;
+use super::open::{self, OpenFault, Opener};
+use super::session::{Session, SessionKey};
+use crate::config::SessionScope;
+use crate::exchange::{Call, Fault, FaultKind};
+use dashmap::DashMap;
+use hyper::StatusCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+    ready: DashMap<SessionKey, Open>,
+    opening: Flights<SessionKey, Result<Arc<Session>, OpenFault>>,
+    /// Sessions open or being opened, those of single calls included.
+    count: Arc<AtomicUsize>,
+}
+
+/// A session lent to one call. Dropping it tells the session that the call is over.
+pub struct Lease {
+    session: Arc<Session>,
+    /// Set where the session serves this call alone and ends with it.
+    single: Option<(Arc<Shared>, Slot)>,
+}
+
+/// A session in the pool, and its place among those that may be open.
+struct Open {
+    session: Arc<Session>,
+    _slot: Slot,
+}
+
+/// One of the sessions that may be open at once.
+struct Slot(Arc<AtomicUsize>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Pool {
+    pub(super) fn new(shared: Arc<Shared>) -> Arc<Self> {
+        let opening = Flights::new(shared.shutdown.clone());
+        let pool = Arc::new(Self { shared, ready: DashMap::new(), opening, count: Arc::default() });
+        // Owned by the tracker; ends with the drain or with the pool.
+        drop(
+            pool.shared
+                .shutdown
+                .spawn_until_drain(reap(Arc::downgrade(&pool), pool.shared.settings.session.idle)),
+        );
+        pool
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.count.load(Ordering::Acquire)
+    }
+
+    pub(super) async fn lease(self: &Arc<Self>, call: &Call) -> Result<Lease, OpenFault> {
+        match self.shared.settings.session.scope {
+            SessionScope::Request => self.lease_single(call).await,
+            SessionScope::Principal => self.lease_shared(call).await,
+        }
+    }
+
+    /// Takes the session out of use because the server no longer knows it. Those who lost the same one find it gone or
+    /// already replaced.
+    pub(super) fn lost(&self, lease: &Lease) {
+        let Some(key) = &lease.session.key else { return };
+        if self.ready.remove_if(key, |_, current| Arc::ptr_eq(&current.session, &lease.session)).is_some() {
+            tracing::info!(upstream = %self.shared.settings.name, "the upstream server lost a session; opening another");
+        }
+    }
+
+    async fn lease_shared(self: &Arc<Self>, call: &Call) -> Result<Lease, OpenFault> {
+        let key = SessionKey::of(call, &self.shared);
+        if let Some(session) = self.take(&key) {
+            return Ok(session);
+        }
+        let run = || {
+            let pool = self.clone();
+            let opener = opener(call, key.capabilities());
+            let key = key.clone();
+            async move { pool.open_shared(opener, key).await }
+        };
+        let session =
+            self.opening.join(key.clone(), run).await.unwrap_or_else(|| {
+                Err(Fault::new(FaultKind::Draining, "the proxy is shutting down").into())
+            })?;
+        Ok(Lease::new(session, None))
+    }
+
+    fn take(&self, key: &SessionKey) -> Option<Lease> {
+        // Lent while the entry is held, so that the reaper cannot close it in between.
+        let open = self.ready.get(key)?;
+        Some(Lease::new(open.session.clone(), None))
+    }
+
+    async fn open_shared(
+        self: Arc<Self>,
+        opener: Opener,
+        key: SessionKey,
+    ) -> Result<Arc<Session>, OpenFault> {
+        // Opened by someone between the caller's look and this run.
+        if let Some(open) = self.ready.get(&key) {
+            return Ok(open.session.clone());
+        }
+        let slot = self.slot()?;
+        let session = Arc::new(open::open(&self.shared, opener, Some(key.clone())).await?);
+        self.ready.insert(key, Open { session: session.clone(), _slot: slot });
+        Ok(session)
+    }
+
+    async fn lease_single(self: &Arc<Self>, call: &Call) -> Result<Lease, OpenFault> {
+        let slot = self.slot()?;
+        let opener = opener(call, SessionKey::of(call, &self.shared).capabilities());
+        let shared = self.shared.clone();
+        // In a task, so that a session whose caller goes away in the middle is still ended.
+        let opening = self.shared.shutdown.spawn(async move {
+            let session = Arc::new(open::open(&shared, opener, None).await?);
+            Ok::<_, OpenFault>(Lease::new(session, Some((shared, slot))))
+        });
+        match opening.await {
+            Ok(Some(lease)) => lease,
+            Ok(None) | Err(_) => Err(Fault::new(FaultKind::Draining, "the proxy is shutting down").into()),
+        }
+    }
+
+    /// Makes room by closing the session that has been idle longest, if there is one.
+    fn slot(self: &Arc<Self>) -> Result<Slot, OpenFault> {
+        let max = self.shared.settings.session.max;
+        for _ in 0..2 {
+            let room = self.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| {
+                (count < max).then_some(count + 1)
+            });
+            if room.is_ok() {
+                return Ok(Slot(self.count.clone()));
+            }
+            let idle = self.ready.iter().filter_map(|open| Some((open.session.idle()?, open.key().clone())));
+            let Some((_, key)) = idle.max_by_key(|(idle, _)| *idle) else { break };
+            self.end_if(&key, |session| session.idle().is_some());
+        }
+        tracing::warn!(upstream = %self.shared.settings.name, max, "all sessions are busy; raise session.max");
+        let text = "all sessions of the proxy with the upstream server are in use";
+        Err(Fault::new(FaultKind::Busy, text).into())
+    }
+
+    /// Takes a session out and ends it, if `fit` still holds while nobody can lease it.
+    fn end_if(&self, key: &SessionKey, fit: impl FnOnce(&Session) -> bool) {
+        if let Some((_, open)) = self.ready.remove_if(key, |_, open| fit(&open.session)) {
+            drop(self.shared.shutdown.spawn(end(self.shared.clone(), open.session.clone())));
+        }
+    }
+
+    pub(super) async fn close(&self) {
+        let keys: Vec<_> = self.ready.iter().map(|entry| entry.key().clone()).collect();
+        let ends = keys.into_iter().filter_map(|key| {
+            let (_, open) = self.ready.remove(&key)?;
+            Some(end(self.shared.clone(), open.session.clone()))
+        });
+        futures_util::future::join_all(ends).await;
+    }
+}
+
+fn opener(call: &Call, capabilities: &'static str) -> Opener {
+    Opener { headers: call.headers.clone(), client_info: open::client_info(&call.request), capabilities }
+}
+
+/// Ends one session at the server. A server may refuse (405); the session is gone here all the same.
+async fn end(shared: Arc<Shared>, session: Arc<Session>) {
+    if session.id.is_none() {
+        return;
+    }
+    let head = shared.heads.delete(&session);
+    let limit = shared.settings.timeouts.initialize;
+    match shared.transport.send_within(limit, head, Default::default()).await {
+        Ok(response) => {
+            let status = response.status();
+            let known = status.is_success()
+                || matches!(status, StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND);
+            if !known {
+                tracing::debug!(upstream = %shared.settings.name, %status, "the upstream server did not end a session");
+            }
+        }
+        Err(error) => {
+            tracing::debug!(upstream = %shared.settings.name, %error, "a session could not be ended")
+        }
+    }
+}
+
+/// Ends sessions that have been idle for too long.
+async fn reap(pool: Weak<Pool>, idle: Duration) {
+    let period = (idle / 4).max(Duration::from_millis(250));
+    let mut ticks = interval_at(Instant::now() + period, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(pool) = pool.upgrade() else { return };
+        let expired = |session: &Session| session.idle().is_some_and(|time| time >= idle);
+        let keys: Vec<_> =
+            pool.ready.iter().filter(|open| expired(&open.session)).map(|open| open.key().clone()).collect();
+        for key in keys {
+            pool.end_if(&key, expired);
+        }
+    }
+}
+
+impl Lease {
+    fn new(session: Arc<Session>, single: Option<(Arc<Shared>, Slot)>) -> Self {
+        session.call_begins();
+        Self { session, single }
+    }
+
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.session.call_ends();
+        if let Some((shared, slot)) = self.single.take() {
+            let session = self.session.clone();
+            drop(shared.shutdown.clone().spawn(async move {
+                end(shared, session).await;
+                drop(slot);
+            }));
+        }
+    }
+}

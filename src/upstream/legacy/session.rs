@@ -1,0 +1,109 @@
+//! One session at a legacy server, ready for calls.
+//!
+//! A `Session` exists only once `initialize` was answered and `notifications/initialized` accepted, so whatever holds
+//! one may send. Owns its numbers: ids and progress tokens that no other message of the session has (A14.2, A14.4).
+
+use super::super::Shared;
+use crate::config::Affinity;
+use crate::exchange::{Call, Principal};
+use crate::translate::discover::Initialized;
+use hyper::header::HeaderValue;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Calls with equal keys share a session (B5, B7): same principal, same declared capabilities, same affinity value.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct SessionKey {
+    principal: Principal,
+    /// Client capabilities as the session declares them, raw JSON.
+    capabilities: &'static str,
+    affinity: Option<Box<[u8]>>,
+}
+
+/// Until questions reach the client, none may be asked, so none is declared.
+const NO_CAPABILITIES: &str = "{}";
+
+impl SessionKey {
+    pub(super) fn of(call: &Call, shared: &Shared) -> Self {
+        let affinity = match &shared.settings.session.affinity {
+            None => None,
+            Some(Affinity::Header(name)) => {
+                call.headers.get(name.as_str()).map(|value| value.as_bytes().into())
+            }
+            Some(Affinity::Meta(key)) => {
+                let meta = call.request.params.meta();
+                meta.and_then(|meta| meta.first(&call.request.text, key))
+                    .map(|span| span.of(&call.request.text).into())
+            }
+        };
+        Self { principal: call.principal, capabilities: NO_CAPABILITIES, affinity }
+    }
+
+    pub(super) fn capabilities(&self) -> &'static str {
+        self.capabilities
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Session {
+    /// `None` for a server that issues no session ids (C04).
+    pub(in crate::upstream) id: Option<HeaderValue>,
+    pub initialized: Initialized,
+    /// The credential of the request that opened it, kept to end the session with and for nothing else: the same
+    /// principal's by construction.
+    pub(in crate::upstream) authorization: Option<HeaderValue>,
+    /// `None` for a session that serves one call.
+    pub(super) key: Option<SessionKey>,
+    next_number: AtomicU64,
+    calls: AtomicUsize,
+    born: Instant,
+    /// Milliseconds after `born` at which the last call ended.
+    last_used: AtomicU64,
+}
+
+impl Session {
+    pub(super) fn new(
+        id: Option<HeaderValue>,
+        initialized: Initialized,
+        authorization: Option<HeaderValue>,
+        key: Option<SessionKey>,
+        next_number: u64,
+    ) -> Self {
+        Self {
+            id,
+            initialized,
+            authorization,
+            key,
+            next_number: AtomicU64::new(next_number),
+            calls: AtomicUsize::new(0),
+            born: Instant::now(),
+            last_used: AtomicU64::new(0),
+        }
+    }
+
+    /// An id or token of our own.
+    pub(super) fn next_number(&self) -> u64 {
+        self.next_number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn call_begins(&self) {
+        self.calls.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn call_ends(&self) {
+        let now = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last_used.store(now, Ordering::Release);
+        self.calls.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// How long it has been without a call; `None` while one runs.
+    pub(super) fn idle(&self) -> Option<Duration> {
+        if self.calls.load(Ordering::Acquire) > 0 {
+            return None;
+        }
+        let last = Duration::from_millis(self.last_used.load(Ordering::Acquire));
+        Some(self.born.elapsed().saturating_sub(last))
+    }
+}

@@ -1,0 +1,341 @@
+//! What came back for one POST: messages one after another, a bare acceptance, or a refusal.
+//!
+//! Owns reading both answer styles (a JSON body, an event stream) into parsed messages, one at a time and bounded, and
+//! the body of a refusal. Does not own what a refusal means: the era drivers decide that by status and code.
+//! Rules: A12, A13.7, A14.1 (arrays from a 2025-03-26 server); cases C11, C13, C31, C36.
+
+use super::transport::SendError;
+use crate::exchange::{Fault, FaultKind};
+use crate::wire::headers::ContentType;
+use crate::wire::json::{Cursor, Limits, Span};
+use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Response as RpcResponse, code};
+use crate::wire::sse;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{HeaderMap, Response, StatusCode};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// As much of a refusal's body as is read: enough for any JSON-RPC error that says something.
+const REFUSAL_BYTES: usize = 64 * 1024;
+
+/// The body of a response that is passed on.
+pub enum UpstreamBody {
+    Streaming(Incoming),
+    Read(Bytes),
+}
+
+pub(super) enum Reply {
+    Messages(Messages),
+    /// 2xx without a body to speak of.
+    Accepted,
+    Refused(Refusal),
+}
+
+impl Reply {
+    pub(super) async fn read(response: Response<Incoming>, message_bytes: usize, limits: Limits) -> Self {
+        let (head, body) = response.into_parts();
+        if !head.status.is_success() {
+            return Reply::Refused(Refusal::read(head.status, head.headers, body, limits).await);
+        }
+        let kind = content_type(&head.headers);
+        let nothing = matches!(head.status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT)
+            && kind != Some(ContentType::EventStream)
+            || body.is_end_stream();
+        if nothing {
+            return Reply::Accepted;
+        }
+        let source = match kind {
+            Some(ContentType::EventStream) => {
+                Source::Events(body, Box::new(sse::Decoder::new(message_bytes)))
+            }
+            Some(ContentType::Json) => Source::Json(body),
+            Some(ContentType::Other) | None => Source::Other,
+        };
+        Reply::Messages(Messages {
+            source,
+            queue: VecDeque::new(),
+            limits,
+            message_bytes,
+            retry: None,
+            seen: false,
+        })
+    }
+}
+
+/// The messages of one response as they come.
+pub(super) struct Messages {
+    source: Source,
+    queue: VecDeque<Message>,
+    limits: Limits,
+    message_bytes: usize,
+    retry: Option<Duration>,
+    /// An event has come since this stream was opened.
+    seen: bool,
+}
+
+enum Source {
+    Events(Incoming, Box<sse::Decoder>),
+    Json(Incoming),
+    /// Neither, such as an HTML page.
+    Other,
+    Done,
+}
+
+/// Why the row of messages broke off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Break {
+    #[error("the upstream server's answer is neither JSON nor an event stream; is the URL an MCP endpoint?")]
+    ContentType,
+    #[error("the upstream server's answer is larger than the limit `message_bytes`")]
+    TooLarge,
+    #[error("the upstream server's answer is not a JSON-RPC message")]
+    NotAMessage,
+    #[error("the upstream server's answer is nested too deep or has too many members")]
+    Bounds,
+    #[error("the upstream server's answer broke off")]
+    Body,
+}
+
+impl Messages {
+    /// The next message; `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Message>, Break> {
+        loop {
+            if let Some(message) = self.queue.pop_front() {
+                return Ok(Some(message));
+            }
+            match &mut self.source {
+                Source::Done => return Ok(None),
+                Source::Other => return Err(Break::ContentType),
+                Source::Json(body) => {
+                    let text = collect(body, self.message_bytes).await?;
+                    self.source = Source::Done;
+                    for message in split(text, self.limits) {
+                        self.queue.push_back(message.map_err(|fault| fault.as_break())?);
+                    }
+                }
+                Source::Events(body, decoder) => match decoder.next_event() {
+                    Some(Ok(event)) => {
+                        self.seen = true;
+                        self.retry = event.retry.or(self.retry);
+                        self.take(event)?;
+                    }
+                    Some(Err(sse::SseError::TooLarge { .. })) => return Err(Break::TooLarge),
+                    None => match body.frame().await {
+                        Some(Ok(frame)) => {
+                            if let Ok(data) = frame.into_data() {
+                                decoder.feed(data);
+                            }
+                        }
+                        Some(Err(_)) => return Err(Break::Body),
+                        None => return Ok(None),
+                    },
+                },
+            }
+        }
+    }
+
+    /// Where to take the stream up again, and how long to wait before (D104).
+    pub(super) fn resumption(&self) -> Option<(Bytes, Option<Duration>)> {
+        match &self.source {
+            Source::Events(_, decoder) => {
+                let id = decoder.last_event_id().filter(|id| !id.is_empty())?;
+                Some((id.clone(), self.retry))
+            }
+            Source::Json(_) | Source::Other | Source::Done => None,
+        }
+    }
+
+    /// Whether anything has come on this stream.
+    pub(super) fn moved(&self) -> bool {
+        self.seen
+    }
+
+    pub(super) fn retry_hint(&mut self, hint: Option<Duration>) {
+        self.retry = self.retry.or(hint);
+    }
+
+    /// Events that hold no JSON-RPC message are passed over (C13); one that might have been ours is not.
+    fn take(&mut self, event: sse::Event) -> Result<(), Break> {
+        if event.data.is_empty() {
+            return Ok(());
+        }
+        for message in split(event.data, self.limits) {
+            match message {
+                Ok(message) => self.queue.push_back(message),
+                Err(Unreadable::Bounds) => return Err(Break::Bounds),
+                Err(Unreadable::NotAMessage) => {
+                    tracing::debug!("an upstream event without a JSON-RPC message is passed over");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Unreadable {
+    Bounds,
+    NotAMessage,
+}
+
+impl Unreadable {
+    fn as_break(self) -> Break {
+        match self {
+            Unreadable::Bounds => Break::Bounds,
+            Unreadable::NotAMessage => Break::NotAMessage,
+        }
+    }
+}
+
+/// One message, or those of an array (A14.1).
+fn split(text: Bytes, limits: Limits) -> Vec<Result<Message, Unreadable>> {
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first != Some(&b'[') {
+        return vec![read(text, limits)];
+    }
+    let mut items = Vec::new();
+    let Ok(mut cursor) = Cursor::new(&text, limits) else { return vec![Err(Unreadable::NotAMessage)] };
+    let whole = cursor.array(|cursor| {
+        items.push(cursor.skip()?);
+        Ok(())
+    });
+    if whole.and_then(|_| cursor.end()).is_err() {
+        return vec![Err(Unreadable::NotAMessage)];
+    }
+    items.into_iter().map(|item: Span| read(text.slice(item.range()), limits)).collect()
+}
+
+fn read(text: Bytes, limits: Limits) -> Result<Message, Unreadable> {
+    jsonrpc::parse(text, limits).map_err(|malformed| match malformed.fault {
+        jsonrpc::Fault::Scan(scan) if jsonrpc::Fault::Scan(scan).code() == code::INVALID_REQUEST => {
+            Unreadable::Bounds
+        }
+        jsonrpc::Fault::Scan(_)
+        | jsonrpc::Fault::Duplicate(_)
+        | jsonrpc::Fault::Batch
+        | jsonrpc::Fault::Shape(_) => Unreadable::NotAMessage,
+    })
+}
+
+/// The whole body, `limit` bytes at most.
+pub(super) async fn collect<B>(body: &mut B, limit: usize) -> Result<Bytes, Break>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let mut first: Option<Bytes> = None;
+    let mut joined = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Break::Body)?.into_data() else { continue };
+        let so_far = first.as_ref().map_or(joined.len(), Bytes::len);
+        if so_far + data.len() > limit {
+            return Err(Break::TooLarge);
+        }
+        match first.take() {
+            None if joined.is_empty() => first = Some(data),
+            None => joined.extend_from_slice(&data),
+            Some(before) => {
+                let expected = body.size_hint().lower().min(limit as u64) as usize;
+                joined.reserve(before.len() + data.len() + expected);
+                joined.extend_from_slice(&before);
+                joined.extend_from_slice(&data);
+            }
+        }
+    }
+    Ok(first.unwrap_or_else(|| joined.freeze()))
+}
+
+/// A response with a status other than 2xx.
+#[derive(Debug, Clone)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    /// The body as a JSON-RPC answer, if it is one.
+    pub(super) answer: Option<RpcResponse>,
+}
+
+impl Refusal {
+    pub(super) async fn read(
+        status: StatusCode,
+        headers: HeaderMap,
+        mut body: Incoming,
+        limits: Limits,
+    ) -> Self {
+        // A body that is too long or breaks off is as good as none: status and headers say what there is to say.
+        let body = collect(&mut body, REFUSAL_BYTES).await.unwrap_or_default();
+        let text = match content_type(&headers) {
+            Some(ContentType::EventStream) => {
+                let mut decoder = sse::Decoder::new(REFUSAL_BYTES);
+                decoder.feed(body.clone());
+                decoder.next_event().and_then(Result::ok).map(|event| event.data).unwrap_or_default()
+            }
+            Some(ContentType::Json | ContentType::Other) | None => body.clone(),
+        };
+        let answer = match jsonrpc::parse(text, limits) {
+            Ok(Message::Response(answer)) => Some(answer),
+            Ok(Message::Request(_) | Message::Notification(_)) | Err(_) => None,
+        };
+        Self { status, headers, body, answer }
+    }
+
+    /// The JSON-RPC error code of the body.
+    pub(super) fn code(&self) -> Option<i64> {
+        match &self.answer.as_ref()?.reply {
+            RpcReply::Error(error) => Some(error.code),
+            RpcReply::Result(_) => None,
+        }
+    }
+
+    /// What the caller is told when the status itself is the answer.
+    pub(super) fn fault(&self, asked: &str) -> Fault {
+        let status = self.status.as_u16();
+        let retry_after = self.headers.get(RETRY_AFTER).cloned();
+        let kind = match status {
+            401 | 403 => {
+                let challenge = self.headers.get(WWW_AUTHENTICATE).cloned();
+                FaultKind::Unauthorized { status, challenge }
+            }
+            429 => FaultKind::RateLimited,
+            _ => FaultKind::BadGateway,
+        };
+        Fault::new(
+            kind,
+            format!("the upstream server answered {asked} with HTTP status {status}{}", self.detail()),
+        )
+        .with_retry_after(retry_after)
+    }
+
+    fn detail(&self) -> String {
+        if let Some(RpcReply::Error(error)) = self.answer.as_ref().map(|answer| &answer.reply)
+            && let Some(answer) = &self.answer
+        {
+            let message: String = error.message(&answer.text).chars().take(300).collect();
+            return format!(": {message} ({})", error.code);
+        }
+        let html =
+            self.headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"text/html"));
+        if html { " and an HTML page".to_owned() } else { String::new() }
+    }
+}
+
+pub(super) fn content_type(headers: &HeaderMap) -> Option<ContentType> {
+    headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()))
+}
+
+impl From<Break> for Fault {
+    fn from(broken: Break) -> Self {
+        Fault::bad_gateway(broken.to_string())
+    }
+}
+
+/// Something that keeps an answer from coming: nothing was received, or what was received broke off.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoAnswer {
+    #[error(transparent)]
+    Send(#[from] SendError),
+    #[error(transparent)]
+    Break(#[from] Break),
+}
