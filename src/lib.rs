@@ -1,12 +1,31 @@
 //! mcp-janus: a proxy between MCP clients and MCP servers of different generations.
+//!
+//! A request of a modern client to a legacy server passes these places in this order:
+//!
+//! 1. [`listen`]: accept, limits, `Host` and `Origin`
+//! 2. [`downstream`]: read the body, classify, check headers against it, build a [`exchange::Call`]
+//! 3. [`relay`]: pick the upstream, plan the pair of eras, run the call
+//! 4. [`upstream::legacy`]: take a session from the pool (initialize once), renumber, send, own the cancellation
+//! 5. [`translate`]: pure functions: request down; result, notification, error back
+//! 6. [`upstream::transport`]: HTTP POST to the one configured endpoint; the answer is JSON or an event stream
+//! 7. [`downstream`] again: JSON, or an event stream if anything came before the result
+//!
+//! Imports point one way: `main -> app -> listen -> downstream -> relay -> upstream -> translate -> exchange -> wire`;
+//! [`config`], [`net`], [`shutdown`] and [`telemetry`] are leaves. (`downstream` implements `listen`'s handler trait, the
+//! one arrow that is an interface's.)
 
+pub mod app;
 pub mod cli;
+pub mod commands;
 pub mod config;
 pub mod demo;
+pub mod downstream;
 pub mod exchange;
 pub mod listen;
 pub mod net;
+pub mod relay;
 pub mod shutdown;
+pub mod telemetry;
 pub mod translate;
 pub mod upstream;
 pub mod wire;

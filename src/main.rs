@@ -1,3 +1,104 @@
-//! The binary's entry point.
+//! The binary: a command line to an exit code.
 
-fn main() {}
+use mcp_janus::cli::{self, Cli, Command, Exit};
+use mcp_janus::shutdown::Ending;
+use mcp_janus::{app::App, commands, config, telemetry};
+
+fn main() -> Exit {
+    let cli = match cli::parse() {
+        Ok(cli) => cli,
+        Err(exit) => return exit,
+    };
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(run(cli)),
+        Err(error) => {
+            eprintln!("mcp-janus: the runtime cannot be started: {error}");
+            Exit::Failure
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Exit {
+    match &cli.command {
+        Command::Serve(args) => match args.load(&cli.log, &cli::process_env) {
+            Ok(loaded) => serve(loaded).await,
+            Err(error) => usage(&error),
+        },
+        Command::Check { file } => {
+            let (text, exit) = cli::check(file);
+            match exit {
+                Exit::Ok => print!("{text}"),
+                Exit::Failure | Exit::Usage => eprint!("{text}"),
+            }
+            exit
+        }
+        Command::Probe(flags) => match (start_log(&cli), config::from_probe_flags(flags)) {
+            (Ok(()), Ok((upstream, warnings))) => {
+                warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+                commands::probe(upstream, flags.json).await
+            }
+            (Err(exit), _) => exit,
+            (_, Err(error)) => usage(&error),
+        },
+        Command::Demo { verbose } => match start_log(&cli) {
+            Ok(()) => commands::demo(*verbose).await,
+            Err(exit) => exit,
+        },
+        // `cli::parse` has answered these already.
+        Command::Stdio { .. } => Exit::Usage,
+    }
+}
+
+async fn serve(loaded: config::Loaded) -> Exit {
+    if let Err(error) = telemetry::init(&loaded.config.log) {
+        return usage(&error);
+    }
+    loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    let upstreams: Vec<_> = loaded
+        .config
+        .upstreams
+        .iter()
+        .map(|upstream| (upstream.name.clone(), upstream.path.clone(), upstream.target.to_string()))
+        .collect();
+    let app = match App::new(loaded.config, None).await {
+        Ok(app) => app,
+        Err(error) => return failure(&error),
+    };
+    if let Err(error) = app.shutdown().watch_signals() {
+        return failure(&error);
+    }
+    let bound = match app.bind().await {
+        Ok(bound) => bound,
+        Err(error) => return failure(&error),
+    };
+    let scheme = if bound.is_tls() { "https" } else { "http" };
+    let address = bound.local_addr();
+    for (name, path, target) in upstreams {
+        tracing::info!("serving {scheme}://{address}{path} for upstream {name} at {target}");
+    }
+    match app.serve(bound).await {
+        Ending::Drained => {
+            tracing::info!("drained");
+            Exit::Ok
+        }
+        Ending::CutShort => {
+            tracing::warn!("stopped with calls still in flight");
+            Exit::Failure
+        }
+    }
+}
+
+fn start_log(cli: &Cli) -> Result<(), Exit> {
+    let log = cli.log_of_tool().map_err(|error| usage(&error))?;
+    telemetry::init(&log).map_err(|error| usage(&error))
+}
+
+fn usage(error: &dyn std::error::Error) -> Exit {
+    eprintln!("mcp-janus: {error}");
+    Exit::Usage
+}
+
+fn failure(error: &dyn std::error::Error) -> Exit {
+    eprintln!("mcp-janus: {error}");
+    Exit::Failure
+}

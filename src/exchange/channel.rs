@@ -5,6 +5,9 @@
 //! `cancelled`. A full row makes the sender wait, which is how a slow client slows its server down.
 
 use super::{Event, Fault, FaultKind, Outcome};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use tokio::sync::{mpsc, oneshot};
 
 /// One exchange with room for `events` notifications that the receiver has not taken yet.
@@ -55,22 +58,21 @@ pub enum Step {
 }
 
 impl Receiver {
-    /// The next step; `None` after the outcome.
+    /// The next step; `None` after the outcome. Whoever stops waiting loses nothing.
     pub async fn next(&mut self) -> Option<Step> {
-        self.outcome.as_ref()?;
-        // The sender gives up its events before it hands over the outcome, so the row runs dry first.
-        if let Some(event) = self.events.recv().await {
-            return Some(Step::Event(event));
-        }
-        // Taken only once it is there, so that a caller who gives up waiting here loses nothing.
-        let outcome = self.outcome.as_mut()?.await.unwrap_or_else(|_| Outcome::Fault(Fault::lost()));
-        self.outcome = None;
-        Some(Step::Outcome(outcome))
+        poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// The next event if one is ready now.
-    pub fn ready_event(&mut self) -> Option<Event> {
-        self.events.try_recv().ok()
+    /// As [`next`](Self::next), for a body that is polled.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Step>> {
+        let Some(outcome) = self.outcome.as_mut() else { return Poll::Ready(None) };
+        // The sender hands over the outcome before it gives up its events, so the row runs dry first.
+        if let Some(event) = ready!(self.events.poll_recv(cx)) {
+            return Poll::Ready(Some(Step::Event(event)));
+        }
+        let outcome = ready!(Pin::new(outcome).poll(cx)).unwrap_or_else(|_| Outcome::Fault(Fault::lost()));
+        self.outcome = None;
+        Poll::Ready(Some(Step::Outcome(outcome)))
     }
 }
 
@@ -96,7 +98,7 @@ mod tests {
         sender.event(event("b")).await;
         sender.finish(Outcome::Result(Payload::default()));
         assert!(matches!(receiver.next().await, Some(Step::Event(e)) if e.message().to_bytes() == "a"));
-        assert!(receiver.ready_event().is_some());
+        assert!(matches!(receiver.next().await, Some(Step::Event(_))));
         assert!(matches!(receiver.next().await, Some(Step::Outcome(Outcome::Result(_)))));
         assert!(receiver.next().await.is_none());
     }

@@ -4,12 +4,13 @@
 //! modern request carries everything it needs, so there is nothing to keep. Streams are passed on as they come.
 
 use super::Shared;
-use super::reply::{Refusal, UpstreamBody, content_type};
+use super::reply::{Messages, Refusal, UpstreamBody, content_type};
 use crate::exchange::{Call, Fault};
-use crate::wire::headers::ContentType;
-use crate::wire::jsonrpc::code;
+use crate::wire::headers::{self, ContentType};
+use crate::wire::jsonrpc::{Id, Message, code};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::sync::Arc;
 
@@ -33,15 +34,35 @@ impl Modern {
     /// Sends the request as it came. A connection that breaks afterwards breaks the response: the request is lost, and
     /// the client decides whether to ask again (A12.20).
     pub async fn send(&self, call: &Call) -> Result<Response<UpstreamBody>, Trouble> {
-        self.post(&call.headers, call.request.text.clone()).await
+        self.post(&call.headers, call.request.text.clone(), Some(call.id())).await
     }
 
     /// Passes a notification on.
     pub async fn notify(&self, client: &HeaderMap, text: Bytes) -> Result<Response<UpstreamBody>, Trouble> {
-        self.post(client, text).await
+        self.post(client, text, None).await
     }
 
-    async fn post(&self, client: &HeaderMap, text: Bytes) -> Result<Response<UpstreamBody>, Trouble> {
+    /// The outcome of a response that the client cannot take as an event stream (C25).
+    pub async fn collapse(&self, response: Response<UpstreamBody>) -> Result<Response<UpstreamBody>, Fault> {
+        let (mut head, body) = response.into_parts();
+        let UpstreamBody::Streaming(body) = body else { return Ok(Response::from_parts(head, body)) };
+        let limit = self.shared.settings.limits.message_bytes;
+        let mut messages = Messages::events(body, limit, self.shared.limits);
+        while let Some(message) = messages.next().await? {
+            if let Message::Response(answer) = message {
+                head.headers.insert(CONTENT_TYPE, HeaderValue::from_static(headers::JSON));
+                return Ok(Response::from_parts(head, UpstreamBody::Read(answer.text)));
+            }
+        }
+        Err(Fault::bad_gateway("the upstream server ended its answer without the result"))
+    }
+
+    async fn post(
+        &self,
+        client: &HeaderMap,
+        text: Bytes,
+        id: Option<&Id>,
+    ) -> Result<Response<UpstreamBody>, Trouble> {
         let head = self.shared.heads.modern(client);
         let sent = self.shared.transport.send(head, Payload::from(text)).await;
         let response =
@@ -53,7 +74,7 @@ impl Modern {
         let (head, body) = response.into_parts();
         let headers = head.headers.clone();
         let refusal = Refusal::read(status, headers, body, self.shared.limits).await;
-        if refusal.code().is_some_and(is_modern) {
+        if is_modern(&refusal, id) {
             return Ok(Response::from_parts(head, UpstreamBody::Read(refusal.body)));
         }
         Err(Trouble::OtherEra(refusal.fault("the request")))
@@ -65,9 +86,18 @@ fn may_be_legacy(status: StatusCode) -> bool {
     matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422)
 }
 
-/// Codes that a modern server has for refusing a request with such a status.
-fn is_modern(code: i64) -> bool {
-    matches!(code, code::PARSE_ERROR | -32603..=-32600 | -32022..=-32020)
+/// Whether a modern server refused: by an error of its era's own, or by one of JSON-RPC's under the id that was sent,
+/// which a server that does not get past the missing session has not read.
+fn is_modern(refusal: &Refusal, id: Option<&Id>) -> bool {
+    let (Some(answer), Some(code)) = (&refusal.answer, refusal.code()) else { return false };
+    match code {
+        -32022..=-32020 => true,
+        code::PARSE_ERROR | -32603..=-32600 => match id {
+            Some(id) => answer.id.is_some_and(|span| span.of(&answer.text) == id.raw()),
+            None => true,
+        },
+        _ => false,
+    }
 }
 
 /// Whether a response is an event stream.

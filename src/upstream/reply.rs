@@ -47,20 +47,10 @@ impl Reply {
         if nothing {
             return Reply::Accepted;
         }
-        let source = match kind {
-            Some(ContentType::EventStream) => {
-                Source::Events(body, Box::new(sse::Decoder::new(message_bytes)))
-            }
-            Some(ContentType::Json) => Source::Json(body),
-            Some(ContentType::Other) | None => Source::Other,
-        };
-        Reply::Messages(Messages {
-            source,
-            queue: VecDeque::new(),
-            limits,
-            message_bytes,
-            retry: None,
-            seen: false,
+        Reply::Messages(match kind {
+            Some(ContentType::EventStream) => Messages::events(body, message_bytes, limits),
+            Some(ContentType::Json) => Messages::new(Source::Json(body), message_bytes, limits),
+            Some(ContentType::Other) | None => Messages::new(Source::Other, message_bytes, limits),
         })
     }
 }
@@ -100,6 +90,15 @@ pub(super) enum Break {
 }
 
 impl Messages {
+    /// The messages of an event stream.
+    pub(super) fn events(body: Incoming, message_bytes: usize, limits: Limits) -> Self {
+        Self::new(Source::Events(body, Box::new(sse::Decoder::new(message_bytes))), message_bytes, limits)
+    }
+
+    fn new(source: Source, message_bytes: usize, limits: Limits) -> Self {
+        Self { source, queue: VecDeque::new(), limits, message_bytes, retry: None, seen: false }
+    }
+
     /// The next message; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Message>, Break> {
         loop {

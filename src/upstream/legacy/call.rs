@@ -287,7 +287,9 @@ impl Stream<'_> {
                 }
                 Ok(Outcome::Result(translated.message))
             }
-            RpcReply::Error(_) if gate::no_session(response, session.id.is_some()) => Err(Trouble::Lost),
+            RpcReply::Error(_) if gate::no_session(response, self.number, session.id.is_some()) => {
+                Err(Trouble::Lost)
+            }
             RpcReply::Error(error)
                 if error.code == code::URL_ELICITATION_REQUIRED && self.call.method.can_ask() =>
             {

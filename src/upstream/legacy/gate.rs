@@ -4,7 +4,7 @@
 //! are compared whole, never searched: what is not in the table is the server's own answer and goes to the caller.
 
 use super::super::reply::Refusal;
-use crate::wire::jsonrpc::{Reply, Response, RpcError, code};
+use crate::wire::jsonrpc::{Reply, Response, code};
 use hyper::StatusCode;
 
 /// What a refusal says.
@@ -21,11 +21,13 @@ pub(super) enum Gate {
 }
 
 /// Error texts of SDK servers whose transport has no session for the request.
-const NO_SESSION: [&str; 4] = [
+const NO_SESSION: [&str; 6] = [
     "Server not initialized",
     "Bad Request: Server not initialized",
     "Bad Request: No valid session ID provided",
+    "Bad Request: Missing session ID",
     "Bad Request: Mcp-Session-Id header is required",
+    "Session not found",
 ];
 
 /// Judges a refusal of a request that was sent under `number`.
@@ -42,7 +44,7 @@ pub(super) fn judge(refusal: &Refusal, number: u64, has_session: bool) -> Gate {
             Gate::OtherEra
         }
         StatusCode::BAD_REQUEST
-            if refusal.answer.as_ref().is_some_and(|answer| no_session(answer, has_session)) =>
+            if refusal.answer.as_ref().is_some_and(|answer| no_session(answer, number, has_session)) =>
         {
             Gate::Lost
         }
@@ -51,14 +53,15 @@ pub(super) fn judge(refusal: &Refusal, number: u64, has_session: bool) -> Gate {
     }
 }
 
-/// Whether an answer inside or outside of a 200 is the session gate's.
-pub(super) fn no_session(answer: &Response, has_session: bool) -> bool {
+/// Whether an answer inside or outside of a 200 is the session gate's. `number` is the id that was sent.
+pub(super) fn no_session(answer: &Response, number: u64, has_session: bool) -> bool {
     let Reply::Error(error) = &answer.reply else { return false };
-    // Without an id the server has not read the request as one; with it, only a known text will do.
-    gate_code(error)
-        && (answer.id.is_none() && has_session || NO_SESSION.contains(&&*error.message(&answer.text)))
-}
-
-fn gate_code(error: &RpcError) -> bool {
-    error.code == -32000
+    let text = error.message(&answer.text);
+    match error.code {
+        // Under another id, or none, the server has not read the request as one: its transport has refused it.
+        -32000 if !answer.answers(number) && has_session => true,
+        -32000 => text == NO_SESSION[0] || text == NO_SESSION[1],
+        code::INVALID_REQUEST => !answer.answers(number) && has_session && NO_SESSION.contains(&&*text),
+        _ => false,
+    }
 }

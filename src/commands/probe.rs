@@ -1,0 +1,128 @@
+//! `mcp-janus probe URL`: what kind of server is there.
+//!
+//! Owns asking one server and saying what was found, for people or as JSON. Sends `server/discover` and, where that does
+//! not show a modern server, `initialize`; the session is ended again. Never calls anything.
+
+use crate::cli::Exit;
+use crate::config;
+use crate::exchange::{Call, Principal};
+use crate::net::TcpDialer;
+use crate::shutdown::Shutdown;
+use crate::translate::discover;
+use crate::upstream::Upstream;
+use crate::upstream::era::Verdicts;
+use crate::wire::headers::{MCP_METHOD, MCP_PROTOCOL_VERSION};
+use crate::wire::json::Limits;
+use crate::wire::jsonrpc::{self, Id, Message};
+use crate::wire::method::Method;
+use crate::wire::version::{Era, MODERN};
+use http_body_util::BodyExt;
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What was found.
+struct Report {
+    url: String,
+    first: String,
+    /// Era, the answer to `server/discover` (the server's own or made from `initialize`) and the negotiated version.
+    found: Result<(Era, Value, String), String>,
+}
+
+/// Prints what is found; 0 if the server speaks MCP in either era.
+pub async fn probe(upstream: config::Upstream, as_json: bool) -> Exit {
+    let report = match look(upstream).await {
+        Ok(report) => report,
+        Err(error) => {
+            eprintln!("mcp-janus: {error}");
+            return Exit::Failure;
+        }
+    };
+    if as_json {
+        println!("{}", report.json());
+    } else {
+        report.print();
+    }
+    if report.found.is_ok() { Exit::Ok } else { Exit::Failure }
+}
+
+async fn look(settings: config::Upstream) -> Result<Report, Box<dyn std::error::Error>> {
+    let url = settings.target.to_string();
+    let limits = config::Limits::default();
+    let limits = Limits { nesting: limits.nesting, members: limits.members };
+    let dial = Arc::new(TcpDialer::new(settings.timeouts.connect));
+    let shutdown = Shutdown::new(Duration::from_secs(5));
+    let upstream = Upstream::new(settings, limits, dial, Arc::new(Verdicts::default()), shutdown)?;
+    let text = discover::discover_request(1).to_bytes();
+    let Message::Request(request) = jsonrpc::parse(text, limits)? else { return Err("not a request".into()) };
+    let mut headers = HeaderMap::new();
+    headers.insert(HeaderName::from_static(MCP_PROTOCOL_VERSION), HeaderValue::from_static(MODERN));
+    headers.insert(HeaderName::from_static(MCP_METHOD), HeaderValue::from_static("server/discover"));
+    let deadline = Instant::now() + upstream.settings.timeouts.request;
+    let call = Call { request, method: Method::Discover, principal: Principal::Anonymous, headers, deadline };
+    let first = upstream.era.probe(&call).await.to_string();
+    let found = match upstream.era.of(&call).await {
+        Err(fault) => Err(fault.to_string()),
+        Ok(Era::Modern) => match upstream.modern.send(&call).await {
+            Ok(response) => {
+                let body = match response.into_body() {
+                    crate::upstream::UpstreamBody::Read(bytes) => bytes,
+                    crate::upstream::UpstreamBody::Streaming(body) => body.collect().await?.to_bytes(),
+                };
+                let answer: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+                Ok((Era::Modern, answer["result"].clone(), MODERN.to_owned()))
+            }
+            Err(trouble) => Err(format!("{trouble:?}")),
+        },
+        Ok(Era::Legacy) => match upstream.legacy.lease(&call).await {
+            Ok(lease) => {
+                let initialized = &lease.session().initialized;
+                let answer: Value =
+                    serde_json::from_slice(&initialized.discover(&Id::number(1), limits).to_bytes())?;
+                Ok((Era::Legacy, answer["result"].clone(), initialized.revision.as_str().to_owned()))
+            }
+            Err(open) => Err(open.fault.to_string()),
+        },
+    };
+    upstream.legacy.close().await;
+    Ok(Report { url, first, found })
+}
+
+impl Report {
+    fn json(&self) -> Value {
+        match &self.found {
+            Ok((era, discovered, version)) => json!({
+                "url": self.url,
+                "era": era.name(),
+                "version": version,
+                "probe": self.first,
+                "serverInfo": discovered["_meta"]["io.modelcontextprotocol/serverInfo"],
+                "capabilities": discovered["capabilities"],
+                "instructions": discovered["instructions"],
+            }),
+            Err(error) => json!({"url": self.url, "era": null, "probe": self.first, "error": error}),
+        }
+    }
+
+    fn print(&self) {
+        println!("url           {}", self.url);
+        println!("probe         {}", self.first);
+        match &self.found {
+            Ok((era, discovered, version)) => {
+                let info = &discovered["_meta"]["io.modelcontextprotocol/serverInfo"];
+                println!("era           {}", era.name());
+                println!("version       {version}");
+                let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+                println!("server        {} {}", text(&info["name"]), text(&info["version"]));
+                println!("capabilities  {}", discovered["capabilities"]);
+                if let Some(instructions) = discovered["instructions"].as_str() {
+                    println!("instructions  {}", instructions.lines().next().unwrap_or_default());
+                }
+            }
+            Err(error) => println!("error         {error}"),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Bodies of responses to clients.
+//!
+//! Owns turning an exchange into an event stream (events that are ready together go out in one write, keep-alive
+//! comments in between) and passing a server's own body on, with keep-alive comments where it is an event stream. The
+//! body holds the request's place among those in work and its log record, and lets both go with its last byte.
+
+use super::modern::respond;
+use super::record::Record;
+use crate::exchange::{Receiver, Step};
+use crate::upstream::UpstreamBody;
+use crate::wire::jsonrpc::Id;
+use crate::wire::payload::Payload;
+use crate::wire::sse;
+use bytes::{Bytes, BytesMut};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// As much as is put together from events that are ready before it is handed to the connection.
+const WRITE: usize = 64 * 1024;
+
+/// A response body, and what ends with it.
+pub struct FrontBody {
+    kind: Kind,
+    record: Option<Record>,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+enum Kind {
+    Whole(Payload),
+    Stream(Box<Stream>),
+    Relayed(Incoming),
+    RelayedStream(Incoming, Box<Quiet>),
+}
+
+/// The event stream of one exchange.
+struct Stream {
+    /// `None` once the outcome is in.
+    receiver: Option<Receiver>,
+    /// The caller's.
+    id: Id,
+    ready: VecDeque<Bytes>,
+    keep_alive: Interval,
+}
+
+/// A relayed event stream's pauses.
+struct Quiet {
+    keep_alive: Interval,
+    /// The last bytes ended an event, so a comment may stand here.
+    between: bool,
+}
+
+impl FrontBody {
+    pub(super) fn whole(message: Payload) -> Self {
+        Self::of(Kind::Whole(message))
+    }
+
+    /// `first` is what has come already.
+    pub(super) fn stream(receiver: Receiver, id: Id, first: Option<Payload>, keep_alive: Duration) -> Self {
+        let mut ready = VecDeque::new();
+        if let Some(message) = first {
+            encode(&mut ready, &message);
+        }
+        Self::of(Kind::Stream(Box::new(Stream {
+            receiver: Some(receiver),
+            id,
+            ready,
+            keep_alive: ticks(keep_alive),
+        })))
+    }
+
+    /// A stream of one message, for a client that takes nothing else.
+    pub(super) fn event(message: &Payload) -> Self {
+        let mut out = BytesMut::new();
+        sse::encode_data(&mut out, message.parts());
+        Self::of(Kind::Whole(Payload::from(out.freeze())))
+    }
+
+    pub(super) fn relayed(body: UpstreamBody, event_stream: bool, keep_alive: Duration) -> Self {
+        Self::of(match body {
+            UpstreamBody::Read(bytes) => Kind::Whole(Payload::from(bytes)),
+            UpstreamBody::Streaming(body) if event_stream => {
+                Kind::RelayedStream(body, Box::new(Quiet { keep_alive: ticks(keep_alive), between: true }))
+            }
+            UpstreamBody::Streaming(body) => Kind::Relayed(body),
+        })
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self { kind, record: None, _place: None }
+    }
+
+    pub(super) fn with(mut self, record: Record, place: Option<OwnedSemaphorePermit>) -> Self {
+        self.record = Some(record);
+        self._place = place;
+        self
+    }
+}
+
+fn ticks(period: Duration) -> Interval {
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks.reset();
+    ticks
+}
+
+/// One message as an event. A large one is not copied: its pieces go out between the event's own bytes.
+fn encode(ready: &mut VecDeque<Bytes>, message: &Payload) {
+    let raw_line_end = |part: &Bytes| memchr::memchr2(b'\n', b'\r', part).is_some();
+    if message.len() > WRITE && !message.parts().iter().any(raw_line_end) {
+        ready.push_back(Bytes::from_static(b"data: "));
+        ready.extend(message.parts().iter().cloned());
+        ready.push_back(Bytes::from_static(b"\n\n"));
+        return;
+    }
+    let mut out = BytesMut::new();
+    sse::encode_data(&mut out, message.parts());
+    ready.push_back(out.freeze());
+}
+
+impl Stream {
+    fn poll(&mut self, cx: &mut Context<'_>, record: &mut Option<Record>) -> Poll<Option<Bytes>> {
+        if let Some(bytes) = self.ready.pop_front() {
+            self.keep_alive.reset();
+            return Poll::Ready(Some(bytes));
+        }
+        let Some(receiver) = &mut self.receiver else { return Poll::Ready(None) };
+        let mut out = BytesMut::new();
+        let mut over = false;
+        while out.len() < WRITE {
+            match receiver.poll_next(cx) {
+                Poll::Ready(Some(Step::Event(event))) => sse::encode_data(&mut out, event.message().parts()),
+                Poll::Ready(Some(Step::Outcome(outcome))) => {
+                    let message = respond::in_band(outcome, &self.id, record);
+                    encode(&mut self.ready, &message);
+                    over = true;
+                    break;
+                }
+                Poll::Ready(None) => {
+                    over = true;
+                    break;
+                }
+                Poll::Pending => break,
+            }
+        }
+        if over {
+            self.receiver = None;
+            if !out.is_empty() {
+                // In one write with what comes before it, where it is small.
+                if let [last] = self.ready.make_contiguous()
+                    && last.len() < WRITE
+                {
+                    out.extend_from_slice(last);
+                    self.ready.clear();
+                }
+                return Poll::Ready(Some(out.freeze()));
+            }
+            return Poll::Ready(self.ready.pop_front());
+        }
+        if !out.is_empty() {
+            self.keep_alive.reset();
+            return Poll::Ready(Some(out.freeze()));
+        }
+        ready!(self.keep_alive.poll_tick(cx));
+        Poll::Ready(Some(Bytes::from_static(sse::KEEP_ALIVE)))
+    }
+}
+
+impl Body for FrontBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = &mut *self;
+        let frame = match &mut this.kind {
+            Kind::Whole(message) => {
+                ready!(Pin::new(message).poll_frame(cx)).map(|frame| frame.map_err(BoxError::from))
+            }
+            Kind::Stream(stream) => {
+                ready!(stream.poll(cx, &mut this.record)).map(|bytes| Ok(Frame::data(bytes)))
+            }
+            Kind::Relayed(body) => {
+                ready!(Pin::new(body).poll_frame(cx)).map(|frame| frame.map_err(BoxError::from))
+            }
+            Kind::RelayedStream(body, quiet) => match Pin::new(body).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    quiet.keep_alive.reset();
+                    if let Some(data) = frame.data_ref().filter(|data| !data.is_empty()) {
+                        quiet.between =
+                            data.ends_with(b"\n\n") || data.ends_with(b"\r\n\r\n") || data.ends_with(b"\r\r");
+                    }
+                    Some(Ok(frame))
+                }
+                Poll::Ready(other) => other.map(|frame| frame.map_err(BoxError::from)),
+                Poll::Pending => {
+                    ready!(quiet.keep_alive.poll_tick(cx));
+                    if !quiet.between {
+                        // In the middle of an event a comment would break it; the next tick looks again.
+                        let again = quiet.keep_alive.poll_tick(cx);
+                        debug_assert!(again.is_pending());
+                        return Poll::Pending;
+                    }
+                    Some(Ok(Frame::data(Bytes::from_static(sse::KEEP_ALIVE))))
+                }
+            },
+        };
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Whole(message) => message.is_end_stream(),
+            Kind::Stream(stream) => stream.receiver.is_none() && stream.ready.is_empty(),
+            Kind::Relayed(body) | Kind::RelayedStream(body, _) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Whole(message) => message.size_hint(),
+            Kind::Relayed(body) => body.size_hint(),
+            Kind::Stream(_) | Kind::RelayedStream(..) => SizeHint::default(),
+        }
+    }
+}

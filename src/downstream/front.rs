@@ -1,0 +1,362 @@
+//! One HTTP request of a client, from its head to the head of the response.
+//!
+//! Owns the order of the steps: route, body within its bounds, place among the requests in work, envelope, checks,
+//! start, and how long the response's head is held back (B11). Each refusal carries the caller's id as soon as a body
+//! could be read. Rules: A12.1-A12.6, A12.14, A12.16; cases C18, C21, C25, C31.
+
+use super::body::FrontBody;
+use super::modern::check::{self, Refusal};
+use super::modern::respond;
+use super::record::Record;
+use crate::config::{FrontTimeouts, Limits};
+use crate::exchange::{Call, Fault, FaultKind, Principal, Receiver, Step};
+use crate::listen::Handler;
+use crate::relay::{Relay, Reply};
+use crate::shutdown::Shutdown;
+use crate::translate::notify;
+use crate::upstream::modern::is_event_stream;
+use crate::upstream::{Upstream, UpstreamBody};
+use crate::wire::headers::{Accepts, ContentType};
+use crate::wire::json;
+use crate::wire::jsonrpc::{self, Message, Notification, Request, code};
+use crate::wire::version::MODERN;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep, timeout};
+use tracing::Instrument;
+
+/// The handler of all client connections.
+#[derive(Clone)]
+pub struct Front {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    relay: Arc<Relay>,
+    limits: Limits,
+    timeouts: FrontTimeouts,
+    requests: Arc<Semaphore>,
+    shutdown: Shutdown,
+}
+
+impl Front {
+    pub fn new(relay: Arc<Relay>, limits: Limits, timeouts: FrontTimeouts, shutdown: Shutdown) -> Self {
+        let requests = Arc::new(Semaphore::new(limits.requests.min(Semaphore::MAX_PERMITS)));
+        Self { inner: Arc::new(Inner { relay, limits, timeouts, requests, shutdown }) }
+    }
+}
+
+impl Handler for Front {
+    type Body = FrontBody;
+
+    async fn handle(&self, request: hyper::Request<Incoming>) -> Response<FrontBody> {
+        let inner = &self.inner;
+        let Some(upstream) = inner.relay.route(request.uri().path()) else {
+            let refusal = Refusal::new(
+                StatusCode::NOT_FOUND,
+                code::INVALID_REQUEST,
+                "path",
+                "no MCP endpoint is served at this path",
+            );
+            return respond::refusal(&refusal);
+        };
+        let mut record = Record::new(&upstream.settings.name);
+        let span = record.span.clone();
+        let (mut response, place) = match inner.answer(upstream, request, &mut record).instrument(span).await
+        {
+            Ok(answered) => answered,
+            Err(refusal) => {
+                tracing::debug!(parent: &record.span, reason = refusal.reason, text = %refusal.text, "refused");
+                record.outcome(refusal.reason);
+                (respond::refusal(&refusal), None)
+            }
+        };
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        }
+        record.status(response.status().as_u16());
+        response.map(|body| body.with(record, place))
+    }
+
+    fn ready(&self) -> bool {
+        !self.inner.shutdown.is_draining()
+    }
+}
+
+/// A response, and the request's place among those in work.
+type Answered = (Response<FrontBody>, Option<OwnedSemaphorePermit>);
+
+impl Inner {
+    async fn answer(
+        &self,
+        upstream: &Arc<Upstream>,
+        request: hyper::Request<Incoming>,
+        record: &mut Record,
+    ) -> Result<Answered, Refusal> {
+        if request.method() != HttpMethod::POST {
+            // Sessions, and with them GET and DELETE, belong to legacy clients (A12.14).
+            let text = "only POST is served at this endpoint";
+            return Err(Refusal::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                code::INVALID_REQUEST,
+                "http-method",
+                text,
+            ));
+        }
+        let (head, body) = request.into_parts();
+        let text = self.read(body).await?;
+        let content_type = head.headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()));
+        if content_type != Some(ContentType::Json) {
+            let text_of = "the Content-Type must be application/json";
+            return Err(Refusal::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                code::INVALID_REQUEST,
+                "content-type",
+                text_of,
+            )
+            .with_id(jsonrpc::find_id(&text)));
+        }
+        let Ok(place) = self.requests.clone().try_acquire_owned() else {
+            tracing::warn!(requests = self.limits.requests, "all places are taken; raise limits.requests");
+            let text_of = "the proxy has as many requests in work as it may";
+            return Err(Refusal::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                code::INTERNAL_ERROR,
+                "requests",
+                text_of,
+            )
+            .with_id(jsonrpc::find_id(&text)));
+        };
+        let response = self.message(upstream, &head.headers, text, record).await?;
+        Ok((response, Some(place)))
+    }
+
+    async fn message(
+        &self,
+        upstream: &Arc<Upstream>,
+        headers: &HeaderMap,
+        text: Bytes,
+        record: &mut Record,
+    ) -> Result<Response<FrontBody>, Refusal> {
+        let limits = json::Limits { nesting: self.limits.nesting, members: self.limits.members };
+        let message = jsonrpc::parse(text, limits).map_err(|malformed| {
+            let reason = "envelope";
+            Refusal::new(StatusCode::BAD_REQUEST, malformed.fault.code(), reason, malformed.fault.to_string())
+                .with_id(malformed.id)
+        })?;
+        match message {
+            Message::Request(request) => self.request(upstream, headers, request, record).await,
+            Message::Notification(notification) => {
+                self.notification(upstream, headers, notification, record).await
+            }
+            Message::Response(_) => {
+                let text = format!("responses are not accepted: {MODERN} clients answer by a new request");
+                Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "response", text))
+            }
+        }
+    }
+
+    async fn request(
+        &self,
+        upstream: &Arc<Upstream>,
+        headers: &HeaderMap,
+        request: Request,
+        record: &mut Record,
+    ) -> Result<Response<FrontBody>, Refusal> {
+        let id = request.id.clone();
+        let checked = check::request(headers, &request);
+        let method =
+            checked.as_ref().map_or_else(|_| crate::wire::method::Method::of(&request.method), |c| c.method);
+        record.method(method.label(), name(&request, method).as_deref());
+        checked?;
+        let accepts = Accepts::parse(headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes));
+        if accepts.nothing() {
+            let text = "the Accept header admits neither application/json nor text/event-stream";
+            return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, "accept", text)
+                .with_id(Some(id)));
+        }
+        let call = Call {
+            request,
+            method,
+            principal: Principal::of(headers.get(AUTHORIZATION)),
+            headers: headers.clone(),
+            deadline: Instant::now() + upstream.settings.timeouts.request,
+        };
+        Ok(self.run(upstream, call, accepts, record).await)
+    }
+
+    /// Runs a call up to the head of its response.
+    async fn run(
+        &self,
+        upstream: &Arc<Upstream>,
+        call: Call,
+        accepts: Accepts,
+        record: &mut Record,
+    ) -> Response<FrontBody> {
+        let id = call.id().clone();
+        let mut reply = self.relay.start(upstream, call, accepts.event_stream).await;
+        // A second time only where nothing of the call has run.
+        for _ in 0..2 {
+            let mut receiver = match reply {
+                Err(fault) => return respond::fault(&fault, &id, record),
+                Ok(Reply::Done(outcome)) => return respond::outcome(outcome, &id, accepts, record),
+                Ok(Reply::Relayed(response)) => return self.relayed(response, record),
+                Ok(Reply::Exchange(receiver)) => receiver,
+            };
+            let outcome = match self.first(&mut receiver, accepts).await {
+                First::Outcome(outcome) => outcome,
+                First::Stream(first) => {
+                    return respond::stream(FrontBody::stream(receiver, id, first, self.timeouts.keep_alive));
+                }
+            };
+            match outcome {
+                crate::exchange::Outcome::Replan(call) => {
+                    reply = self.relay.restart(upstream, *call, accepts.event_stream).await;
+                }
+                outcome => return respond::outcome(outcome, &id, accepts, record),
+            }
+        }
+        let fault =
+            Fault::new(FaultKind::BadGateway, "the upstream server changed its era twice during the call");
+        respond::fault(&fault, &id, record)
+    }
+
+    /// What the response begins with (B11).
+    async fn first(&self, receiver: &mut Receiver, accepts: Accepts) -> First {
+        let mut hold = std::pin::pin!(sleep(self.timeouts.hold));
+        loop {
+            let step = tokio::select! {
+                biased;
+                step = receiver.next() => step,
+                () = &mut hold, if accepts.event_stream => return First::Stream(None),
+            };
+            match step {
+                Some(Step::Outcome(outcome)) => return First::Outcome(outcome),
+                Some(Step::Event(event)) if accepts.event_stream => {
+                    return First::Stream(Some(event.message().clone()));
+                }
+                // A client that takes only JSON gets only the outcome (C25).
+                Some(Step::Event(_)) => {}
+                None => {
+                    let fault = Fault::new(FaultKind::Internal, "the proxy lost track of this call");
+                    return First::Outcome(crate::exchange::Outcome::Fault(fault));
+                }
+            }
+        }
+    }
+
+    fn relayed(&self, response: Response<UpstreamBody>, record: &mut Record) -> Response<FrontBody> {
+        let (mut head, body) = response.into_parts();
+        record.outcome("relayed");
+        let streams = is_event_stream(&head.headers);
+        respond::end_to_end(&mut head.headers);
+        if streams {
+            respond::stream_headers(&mut head.headers);
+        }
+        let mut relayed = Response::new(FrontBody::relayed(body, streams, self.timeouts.keep_alive));
+        *relayed.status_mut() = head.status;
+        *relayed.headers_mut() = head.headers;
+        relayed
+    }
+
+    async fn notification(
+        &self,
+        upstream: &Arc<Upstream>,
+        headers: &HeaderMap,
+        notification: Notification,
+        record: &mut Record,
+    ) -> Result<Response<FrontBody>, Refusal> {
+        record.method("notification", None);
+        check::notification(headers, &notification.params)?;
+        if notify::Kind::of(&notification.method) == notify::Kind::Custom {
+            let principal = Principal::of(headers.get(AUTHORIZATION));
+            let deadline = Instant::now() + upstream.settings.timeouts.request;
+            let passed =
+                self.relay.notify(upstream, notification, headers.clone(), principal, deadline).await;
+            if let Err(fault) = passed {
+                // There is no id to answer under.
+                return Err(Refusal::new(
+                    StatusCode::BAD_GATEWAY,
+                    code::INTERNAL_ERROR,
+                    fault.kind.label(),
+                    fault.text,
+                ));
+            }
+        }
+        record.outcome("accepted");
+        let mut response = Response::new(FrontBody::whole(Default::default()));
+        *response.status_mut() = StatusCode::ACCEPTED;
+        Ok(response)
+    }
+
+    /// The whole body. What is too long is not read any further, but its id may stand in what was read.
+    async fn read(&self, body: Incoming) -> Result<Bytes, Refusal> {
+        let limit = self.limits.body_bytes;
+        match timeout(self.timeouts.body, collect(body, limit)).await {
+            Ok(Ok(text)) => Ok(text),
+            Ok(Err(Unread::TooLarge(prefix))) => {
+                let text = format!("the request body is larger than {limit} bytes (limits.body_bytes)");
+                Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, code::INVALID_REQUEST, "body", text)
+                    .with_id(jsonrpc::find_id(&prefix)))
+            }
+            Ok(Err(Unread::Broken)) => {
+                let text = "the request body broke off";
+                Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "body", text))
+            }
+            Err(_) => {
+                let text = format!(
+                    "the request body did not arrive within {:?} (timeouts.body)",
+                    self.timeouts.body
+                );
+                Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, code::INVALID_REQUEST, "body", text))
+            }
+        }
+    }
+}
+
+enum First {
+    Outcome(crate::exchange::Outcome),
+    Stream(Option<crate::wire::payload::Payload>),
+}
+
+enum Unread {
+    TooLarge(Bytes),
+    Broken,
+}
+
+async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, Unread> {
+    let announced = body.size_hint().lower().min(limit as u64) as usize;
+    let mut joined = BytesMut::new();
+    let mut single: Option<Bytes> = None;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+        // One piece stays as it is; several are put together.
+        if let Some(first) = single.take() {
+            joined.reserve(announced.max(first.len() + data.len()));
+            joined.extend_from_slice(&first);
+        }
+        if joined.is_empty() && data.len() <= limit {
+            single = Some(data);
+            continue;
+        }
+        if joined.len() + data.len() > limit {
+            let room = limit.saturating_sub(joined.len()).min(data.len());
+            joined.extend_from_slice(&data[..room]);
+            return Err(Unread::TooLarge(joined.freeze()));
+        }
+        joined.extend_from_slice(&data);
+    }
+    Ok(single.unwrap_or_else(|| joined.freeze()))
+}
+
+/// What the request is about, for the log: a tool's, prompt's or resource's name.
+fn name(request: &Request, method: crate::wire::method::Method) -> Option<String> {
+    let member = method.name_member()?;
+    let span = request.params.body()?.object.first(&request.text, member.as_str())?;
+    jsonrpc::string(&request.text, span).map(|name| name.into_owned())
+}

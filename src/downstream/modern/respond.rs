@@ -1,0 +1,188 @@
+//! How outcomes are spelt for a modern client.
+//!
+//! Owns the table from a fault to status and code, the choice between a JSON body and an event stream (B11), and the
+//! headers of both. Rules: A11, A12, A13.7-A13.9; cases C16, C25, C60.
+
+use super::check::Refusal;
+use crate::downstream::body::FrontBody;
+use crate::downstream::record::Record;
+use crate::exchange::{Fault, FaultKind, Outcome};
+use crate::wire::headers::{Accepts, EVENT_STREAM, JSON};
+use crate::wire::jsonrpc::{self, Id, code};
+use crate::wire::payload::Payload;
+use hyper::header::{
+    CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+    SET_COOKIE, TRANSFER_ENCODING, UPGRADE, WWW_AUTHENTICATE,
+};
+use hyper::{Response, StatusCode};
+
+/// `no-transform` keeps intermediaries from compressing, and so from buffering, a stream.
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-cache, no-store, no-transform");
+
+/// How long a caller is asked to wait where a bound of ours is reached.
+const SOON: HeaderValue = HeaderValue::from_static("1");
+
+/// Status and code of a fault.
+fn spelling(kind: &FaultKind) -> (StatusCode, i64) {
+    match kind {
+        FaultKind::InvalidParams => (StatusCode::OK, code::INVALID_PARAMS),
+        FaultKind::MethodNotFound => (StatusCode::NOT_FOUND, code::METHOD_NOT_FOUND),
+        FaultKind::MissingCapability => (StatusCode::BAD_REQUEST, code::MISSING_CLIENT_CAPABILITY),
+        FaultKind::Unauthorized { status, .. } => {
+            (StatusCode::from_u16(*status).unwrap_or(StatusCode::UNAUTHORIZED), code::INTERNAL_ERROR)
+        }
+        FaultKind::RateLimited => (StatusCode::TOO_MANY_REQUESTS, code::INTERNAL_ERROR),
+        FaultKind::BadGateway => (StatusCode::BAD_GATEWAY, code::INTERNAL_ERROR),
+        FaultKind::Timeout => (StatusCode::GATEWAY_TIMEOUT, code::INTERNAL_ERROR),
+        FaultKind::Busy | FaultKind::Draining => (StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR),
+        FaultKind::NotBridged => (StatusCode::OK, code::INTERNAL_ERROR),
+        FaultKind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR),
+    }
+}
+
+/// An outcome that comes before any header was sent.
+pub(in crate::downstream) fn outcome(
+    outcome: Outcome,
+    id: &Id,
+    accepts: Accepts,
+    record: &mut Record,
+) -> Response<FrontBody> {
+    match outcome {
+        Outcome::Result(message) => {
+            record.outcome("result");
+            message_response(StatusCode::OK, message, accepts)
+        }
+        Outcome::Error(code, message) => {
+            record.outcome("error");
+            // A method that is not implemented has a status of its own (A11.3, B11).
+            let status = if code == code::METHOD_NOT_FOUND { StatusCode::NOT_FOUND } else { StatusCode::OK };
+            message_response(status, message, accepts)
+        }
+        Outcome::Fault(fault) => self::fault(&fault, id, record),
+        Outcome::Replan(_) => self::fault(
+            &Fault::bad_gateway("the upstream server changed its era twice during the call"),
+            id,
+            record,
+        ),
+    }
+}
+
+/// An outcome as the last event of a stream; its caller's id is in the message already, or is put there by `id`.
+pub(in crate::downstream) fn in_band(outcome: Outcome, id: &Id, record: &mut Option<Record>) -> Payload {
+    let fault = match outcome {
+        Outcome::Result(message) => {
+            set_outcome(record, "result");
+            return message;
+        }
+        Outcome::Error(_, message) => {
+            set_outcome(record, "error");
+            return message;
+        }
+        Outcome::Fault(fault) => fault,
+        Outcome::Replan(_) => {
+            Fault::bad_gateway("the upstream server changed its era during the call; ask again")
+        }
+    };
+    set_outcome(record, fault.kind.label());
+    Payload::from(fault_message(&fault, id))
+}
+
+fn set_outcome(record: &mut Option<Record>, label: &'static str) {
+    if let Some(record) = record {
+        record.outcome(label);
+    }
+}
+
+/// A fault before any header was sent.
+pub(in crate::downstream) fn fault(fault: &Fault, id: &Id, record: &mut Record) -> Response<FrontBody> {
+    record.outcome(fault.kind.label());
+    let (status, _) = spelling(&fault.kind);
+    let mut response = json(status, Payload::from(fault_message(fault, id)));
+    let headers = response.headers_mut();
+    match &fault.kind {
+        FaultKind::Unauthorized { challenge: Some(challenge), .. } => {
+            headers.insert(WWW_AUTHENTICATE, challenge.clone());
+        }
+        FaultKind::Busy | FaultKind::Draining => {
+            headers.insert(RETRY_AFTER, SOON);
+        }
+        FaultKind::Unauthorized { challenge: None, .. }
+        | FaultKind::InvalidParams
+        | FaultKind::MethodNotFound
+        | FaultKind::MissingCapability
+        | FaultKind::RateLimited
+        | FaultKind::BadGateway
+        | FaultKind::Timeout
+        | FaultKind::NotBridged
+        | FaultKind::Internal => {}
+    }
+    if let Some(value) = &fault.retry_after {
+        headers.insert(RETRY_AFTER, value.clone());
+    }
+    response
+}
+
+fn fault_message(fault: &Fault, id: &Id) -> bytes::Bytes {
+    let (_, code) = spelling(&fault.kind);
+    jsonrpc::error(Some(id), code, &fault.text, fault.data.as_deref())
+}
+
+/// A request that was not taken.
+pub(in crate::downstream) fn refusal(refusal: &Refusal) -> Response<FrontBody> {
+    let message = jsonrpc::error(refusal.id.as_ref(), refusal.code, &refusal.text, refusal.data.as_deref());
+    let mut response = json(refusal.status, Payload::from(message));
+    if refusal.status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, SOON);
+    }
+    response
+}
+
+fn message_response(status: StatusCode, message: Payload, accepts: Accepts) -> Response<FrontBody> {
+    if accepts.json || !status.is_success() {
+        return json(status, message);
+    }
+    stream(FrontBody::event(&message))
+}
+
+fn json(status: StatusCode, message: Payload) -> Response<FrontBody> {
+    let mut response = Response::new(FrontBody::whole(message));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    response
+}
+
+pub(in crate::downstream) fn stream(body: FrontBody) -> Response<FrontBody> {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+    stream_headers(headers);
+    response
+}
+
+pub(in crate::downstream) fn stream_headers(headers: &mut HeaderMap) {
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+}
+
+/// Takes out of a server's response headers what is between the proxy and the server alone (A13.4, A13.10).
+pub(in crate::downstream) fn end_to_end(headers: &mut HeaderMap) {
+    let listed: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in listed {
+        headers.remove(name);
+    }
+    for name in [CONNECTION, CONTENT_LENGTH, SET_COOKIE, TRANSFER_ENCODING, UPGRADE] {
+        headers.remove(name);
+    }
+    for name in ["keep-alive", "proxy-authenticate", "proxy-connection", "trailer", "mcp-session-id"] {
+        headers.remove(name);
+    }
+    headers.insert(CACHE_CONTROL, NO_STORE);
+}

@@ -1,0 +1,166 @@
+//! The middle: one call of a client to one outcome, whatever the two eras.
+//!
+//! Owns which upstream serves a path, which pair of eras a call runs in, and planning anew, once, when a server turns
+//! out to be of the other era. Knows neither sockets nor either side's spelling. Architecture section 2.
+
+mod listen;
+
+use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, channel};
+use crate::shutdown::Shutdown;
+use crate::upstream::legacy::Lease;
+use crate::upstream::modern::{Trouble, is_event_stream};
+use crate::upstream::{Upstream, UpstreamBody};
+use crate::wire::json::Limits;
+use crate::wire::jsonrpc::{Notification, Request};
+use crate::wire::method::Method;
+use crate::wire::version::Era;
+use hyper::{HeaderMap, Response};
+use std::sync::Arc;
+use tokio::time::Instant;
+use tracing::Instrument;
+
+/// All upstreams by path.
+pub struct Relay {
+    upstreams: Vec<Arc<Upstream>>,
+    /// Events of one call that may wait for its client.
+    events: usize,
+    limits: Limits,
+    shutdown: Shutdown,
+}
+
+/// How a call goes on.
+pub enum Reply {
+    /// Between eras: events and an outcome.
+    Exchange(Receiver),
+    /// Answered on the spot.
+    Done(Outcome),
+    /// Between like eras: the server's own response.
+    Relayed(Response<UpstreamBody>),
+}
+
+impl Relay {
+    pub fn new(upstreams: Vec<Arc<Upstream>>, events: usize, limits: Limits, shutdown: Shutdown) -> Self {
+        Self { upstreams, events, limits, shutdown }
+    }
+
+    /// The upstream whose clients come to `path`; a trailing slash makes no difference.
+    pub fn route(&self, path: &str) -> Option<&Arc<Upstream>> {
+        let path = path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path);
+        self.upstreams.iter().find(|upstream| upstream.settings.path == path)
+    }
+
+    pub fn upstreams(&self) -> &[Arc<Upstream>] {
+        &self.upstreams
+    }
+
+    /// Starts a call. Returns when its server is known and able to take it; `streams` says whether the client takes
+    /// an event stream.
+    pub async fn start(&self, upstream: &Arc<Upstream>, call: Call, streams: bool) -> Result<Reply, Fault> {
+        let mut again = true;
+        loop {
+            let era = upstream.era.of(&call).await?;
+            tracing::Span::current().record("server", era.name());
+            match era {
+                Era::Modern => match upstream.modern.send(&call).await {
+                    Ok(response) if !streams && is_event_stream(response.headers()) => {
+                        return upstream.modern.collapse(response).await.map(Reply::Relayed);
+                    }
+                    Ok(response) => return Ok(Reply::Relayed(response)),
+                    Err(Trouble::Fault(fault)) => return Err(fault),
+                    Err(Trouble::OtherEra(_)) if again && upstream.era.contradicted(Era::Modern) => {
+                        again = false
+                    }
+                    Err(Trouble::OtherEra(fault)) => return Err(fault),
+                },
+                Era::Legacy => match upstream.legacy.lease(&call).await {
+                    Ok(lease) => return self.legacy(upstream, call, lease),
+                    Err(open) if open.modern && again && upstream.era.contradicted(Era::Legacy) => {
+                        again = false
+                    }
+                    Err(open) => return Err(open.fault),
+                },
+            }
+        }
+    }
+
+    /// Starts a call again that its legacy driver gave back because nothing of it had run.
+    pub async fn restart(&self, upstream: &Arc<Upstream>, call: Call, streams: bool) -> Result<Reply, Fault> {
+        if !upstream.era.contradicted(Era::Legacy) {
+            return Err(Fault::bad_gateway(
+                "the upstream server refuses the session as a modern server does",
+            ));
+        }
+        self.start(upstream, call, streams).await
+    }
+
+    /// Passes on a notification that neither era defines; the others end here (A2).
+    pub async fn notify(
+        &self,
+        upstream: &Arc<Upstream>,
+        notification: Notification,
+        headers: HeaderMap,
+        principal: Principal,
+        deadline: Instant,
+    ) -> Result<(), Fault> {
+        // A call in whose name the upstream is looked at and the session leased; it is never sent.
+        let request = Request {
+            text: notification.text.clone(),
+            top: notification.top.clone(),
+            id: crate::wire::jsonrpc::Id::number(0),
+            id_span: Default::default(),
+            method: notification.method.clone(),
+            params: notification.params.clone(),
+        };
+        let call = Call { request, method: Method::Custom, principal, headers, deadline };
+        match upstream.era.of(&call).await? {
+            Era::Modern => match upstream.modern.notify(&call.headers, notification.text).await {
+                Ok(response) if response.status().is_success() => Ok(()),
+                Ok(response) => Err(Fault::bad_gateway(format!(
+                    "the upstream server answered the notification with HTTP status {}",
+                    response.status().as_u16()
+                ))),
+                Err(Trouble::Fault(fault) | Trouble::OtherEra(fault)) => Err(fault),
+            },
+            Era::Legacy => {
+                let lease = upstream.legacy.lease(&call).await.map_err(|open| open.fault)?;
+                upstream.legacy.notify(&lease, &call.headers, &notification).await
+            }
+        }
+    }
+
+    fn legacy(&self, upstream: &Arc<Upstream>, call: Call, lease: Lease) -> Result<Reply, Fault> {
+        match call.method {
+            Method::Discover => {
+                let message = lease.session().initialized.discover(call.id(), self.limits);
+                return Ok(Reply::Done(Outcome::Result(message)));
+            }
+            // Of the other era, or never a client's to send: no legacy server is asked.
+            Method::Task | Method::ServerToClient | Method::LegacyOnly(_) => {
+                return Err(Fault::new(FaultKind::MethodNotFound, "method not found"));
+            }
+            Method::Listen
+            | Method::ToolsList
+            | Method::ToolsCall
+            | Method::PromptsList
+            | Method::PromptsGet
+            | Method::ResourcesList
+            | Method::ResourcesTemplatesList
+            | Method::ResourcesRead
+            | Method::Complete
+            | Method::Custom => {}
+        }
+        let (sender, receiver) = channel(self.events);
+        let span = tracing::Span::current();
+        if call.method == Method::Listen {
+            // Owned by the tracker; ends with its client or with the drain.
+            let info = lease.session().initialized.server_info.clone();
+            drop(
+                self.shutdown.spawn(listen::run(call, info, sender, self.shutdown.clone()).instrument(span)),
+            );
+        } else {
+            // Owned by the tracker; ends with the outcome, with its client or at the call's deadline.
+            drop(self.shutdown.spawn(upstream.legacy.clone().run(call, lease, sender).instrument(span)));
+        }
+        Ok(Reply::Exchange(receiver))
+    }
+}
