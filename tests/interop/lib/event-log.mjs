@@ -10,6 +10,19 @@ export class EventLog {
     for (const waiter of [...this.#waiters]) waiter();
   }
 
+  /** Calls `listener` with each item, the old ones first. */
+  subscribe(listener) {
+    let next = 0;
+    const look = () => {
+      while (next < this.items.length) {
+        next += 1;
+        listener(this.items[next - 1]);
+      }
+    };
+    this.#waiters.add(look);
+    look();
+  }
+
   filter(predicate) {
     return this.items.filter(predicate);
   }

@@ -10,7 +10,7 @@ import { nodeModules } from './paths.mjs';
 /** What must be there before anything is installed. Gives the missing things as sentences. */
 export function missingPrograms() {
   const missing = [];
-  if (majorOf(process.versions.node) < 20) missing.push(`Node 20 or newer is needed, this is ${process.versions.node}`);
+  if (majorOf(process.versions.node) < 18) missing.push(`Node 18 or newer is needed, this is ${process.versions.node}`);
   if (!works('npm', ['--version'])) missing.push('npm is needed: install the package "npm"');
   if (!works('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))'])) {
     missing.push('Python 3.10 or newer is needed: install the package "python3"');

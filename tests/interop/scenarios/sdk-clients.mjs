@@ -62,25 +62,21 @@ async function driveClient(context, report, clientName, url, world) {
   const args = [script, url, JSON.stringify(world.target.description), context.binary === null ? 'legacy' : 'modern'];
   const client = new Child(`${clientName} client`, command, args, { env: { PYTHONUNBUFFERED: '1' } });
   let checks = 0;
-  const answered = (async () => {
-    let next = 0;
-    for (;;) {
-      const line = await Promise.race([client.lines.waitFor((entry) => client.lines.items.indexOf(entry) >= next && entry.stream === 'stdout', CLIENT_MS), client.ended.then(() => null)]);
-      const pending = client.lines.items.slice(next).filter((entry) => entry.stream === 'stdout');
-      next = client.lines.items.length;
-      for (const { text } of pending) {
-        const said = JSON.parse(text);
-        if (said.ask !== undefined) client.process.stdin.write(`${JSON.stringify(await answer(said, world))}\n`);
-        else {
-          checks += 1;
-          report.check(said.check, said.right, said.detail);
-        }
-      }
-      if (line === null && pending.length === 0) return;
+  let turn = Promise.resolve();
+  const hear = async (text) => {
+    const said = JSON.parse(text);
+    if (said.ask !== undefined) {
+      client.process.stdin.write(`${JSON.stringify(await answer(said, world))}\n`);
+      return;
     }
-  })();
+    checks += 1;
+    report.check(said.check, said.right, said.detail);
+  };
+  client.lines.subscribe(({ stream, text }) => {
+    if (stream === 'stdout') turn = turn.then(() => hear(text));
+  });
   const code = await client.exitWithin(CLIENT_MS);
-  await answered;
+  await turn;
   report.check('the client ran to its end', code === 0 && checks > 0, `exit code ${code}\n${client.tail()}`);
 }
 
