@@ -139,8 +139,10 @@ async function restart(client) {
   same('a call before the restart answers', textOf(await call('before restart')), 'Echo: before restart');
   await askRunner('restart');
   same('the call after the restart answers', textOf(await call('after restart')), 'Echo: after restart');
-  const seen = await askRunner('ran', { tool: target.echo.name, message: 'after restart' });
-  same('the tool ran once', seen.times, 1);
+  for (const message of ['before restart', 'after restart']) {
+    const seen = await askRunner('ran', { tool: target.echo.name, message });
+    same(`the tool ran once, ${message}`, seen.times, 1);
+  }
 }
 
 const client = await connect('token-main').catch((error) => {

@@ -170,8 +170,9 @@ async def restart(client):
     same("a call before the restart answers", await call("before restart"), "Echo: before restart")
     await ask_runner("restart")
     same("the call after the restart answers", await call("after restart"), "Echo: after restart")
-    seen = await ask_runner("ran", tool=echo, message="after restart")
-    same("the tool ran once", seen["times"], 1)
+    for message in ["before restart", "after restart"]:
+        seen = await ask_runner("ran", tool=echo, message=message)
+        same(f"the tool ran once, {message}", seen["times"], 1)
 
 
 STEPS = [discovery, tools, resources, prompts, completion, progress, errors, cancellation, two_users]
