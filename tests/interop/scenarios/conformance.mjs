@@ -7,6 +7,8 @@ import { join } from 'node:path';
 
 import { Child } from '../lib/child.mjs';
 import { startJanus } from '../lib/janus.mjs';
+import { Tap } from '../lib/tap.mjs';
+import { checkWire, findingsToLegacyServer } from '../lib/wire-check.mjs';
 import { EXPECTED_FAILURES } from './expected-failures.mjs';
 
 const REVISION = '2026-07-28';
@@ -30,7 +32,9 @@ export async function runConformance(context, report, name, fixture) {
     const server = new Child(fixture, context.node, [join(context.here, 'fixtures', fixture)]);
     open.push(server);
     const listening = await server.waitForLine(/^listening on \d+$/, START_MS);
-    let url = `http://127.0.0.1:${listening.split(' ').at(-1)}/mcp`;
+    const upstream = await Tap.start({ targetPort: Number(listening.split(' ').at(-1)) });
+    open.push(upstream);
+    let { url } = upstream;
     let janus = null;
     if (binary !== null) {
       janus = await startJanus(binary, url);
@@ -39,11 +43,15 @@ export async function runConformance(context, report, name, fixture) {
     }
     const results = await runSuite(context, name, url);
     judge(report, context, results, binary === null ? {} : EXPECTED_FAILURES[name]);
+    // To the client, the suite itself judges every message; here only what the legacy server was sent.
+    if (janus !== null && fixture === FIXTURES.legacy) {
+      checkWire(report, 'to the server', findingsToLegacyServer(context.schema, upstream));
+    }
     if (context.verbose && janus !== null) report.note(`the proxy's log:\n${janus.child.tail(200)}`);
   } catch (error) {
     report.check('the run itself', false, error.message);
   } finally {
-    for (const child of open.reverse()) await child.stop();
+    for (const thing of open.reverse()) await thing.stop();
   }
 }
 
