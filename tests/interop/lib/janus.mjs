@@ -1,0 +1,54 @@
+// Owns: building and starting the proxy under test, and knowing when it is ready.
+// Does not own: what stands before and behind it (scenarios/).
+
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { Child } from './child.mjs';
+import { project } from './paths.mjs';
+import { freePort } from './ports.mjs';
+
+const READY_MS = 10_000;
+const POLL_MS = 50;
+
+/** The release binary: the one that was named, or the one that cargo builds now. */
+export function releaseBinary(named) {
+  if (named !== undefined) {
+    if (!existsSync(named)) throw new Error(`--binary ${named}: there is no such file`);
+    return named;
+  }
+  const build = spawnSync('cargo', ['build', '--release', '--quiet'], { cwd: project, stdio: 'inherit' });
+  if (build.status !== 0) throw new Error('cargo build --release failed');
+  const target = process.env.CARGO_TARGET_DIR ?? join(project, 'target');
+  return join(target, 'release/mcp-janus');
+}
+
+export async function startJanus(binary, upstreamUrl) {
+  const port = await freePort();
+  const child = new Child('mcp-janus', binary, ['serve', '--upstream', upstreamUrl, '--listen', `127.0.0.1:${port}`]);
+  const deadline = Date.now() + READY_MS;
+  let over = false;
+  child.ended.then(() => {
+    over = true;
+  });
+  while (!(await answersReady(port))) {
+    if (over) throw new Error(`mcp-janus ended before it was ready:\n${child.tail()}`);
+    if (Date.now() > deadline) {
+      await child.stop();
+      throw new Error(`mcp-janus was not ready within ${READY_MS} ms:\n${child.tail()}`);
+    }
+    // There is no event to wait for: readiness is only told to who asks.
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  return { child, port };
+}
+
+async function answersReady(port) {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`, { signal: AbortSignal.timeout(2000) });
+    return response.status === 200;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,126 @@
+// Owns: a recording reverse proxy for one leg of the wire. It passes bytes on as they come, and keeps the JSON-RPC
+// messages of both directions with the HTTP exchange that carried them.
+// Does not own: any judgement about what it saw (wire-check.mjs, the scenarios).
+//
+// Each incoming connection has one outgoing connection of its own, and the end of either ends the other, so that a
+// restart of the server looks to the client just as it would without the tap.
+
+import http from 'node:http';
+
+import { EventLog } from './event-log.mjs';
+import { SseMessages } from './sse-messages.mjs';
+
+const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'proxy-connection', 'te', 'trailer'];
+
+export class Tap {
+  /** Each entry: {exchange, direction: 'request'|'response', message, requestMethod?}. */
+  entries = new EventLog();
+  /** Each entry: {method, headers, status, responseHeaders, aborted}. */
+  exchanges = [];
+  #server;
+
+  static async start({ targetPort, label }) {
+    const tap = new Tap();
+    tap.label = label;
+    tap.targetPort = targetPort;
+    tap.#server = http.createServer((request, response) => tap.#relay(request, response));
+    tap.#server.on('connection', (socket) => {
+      socket.tapAgent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+      socket.once('close', () => socket.tapAgent.destroy());
+      socket.on('error', () => socket.destroy());
+    });
+    await new Promise((resolve, reject) => {
+      tap.#server.once('error', reject);
+      tap.#server.listen(0, '127.0.0.1', resolve);
+    });
+    tap.port = tap.#server.address().port;
+    return tap;
+  }
+
+  get url() {
+    return `http://127.0.0.1:${this.port}/mcp`;
+  }
+
+  async stop() {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #relay(request, response) {
+    const exchange = { method: request.method, headers: request.headers, status: null, responseHeaders: {}, aborted: false };
+    this.exchanges.push(exchange);
+    const methods = new Map();
+    const clientSocket = request.socket;
+    const upstream = http.request({
+      host: '127.0.0.1',
+      port: this.targetPort,
+      method: request.method,
+      path: request.url,
+      headers: passedOn(request.headers, { host: `127.0.0.1:${this.targetPort}` }),
+      agent: clientSocket.tapAgent,
+    });
+    upstream.on('socket', (socket) => {
+      if (socket.tapBound === clientSocket) return;
+      socket.tapBound = clientSocket;
+      socket.once('close', () => clientSocket.destroy());
+    });
+    upstream.on('error', () => clientSocket.destroy());
+    response.once('close', () => {
+      if (response.writableFinished) return;
+      exchange.aborted = true;
+      upstream.destroy();
+    });
+
+    const body = [];
+    request.on('data', (chunk) => {
+      body.push(chunk);
+      upstream.write(chunk);
+    });
+    request.on('end', () => {
+      for (const message of messagesOf(Buffer.concat(body))) {
+        if (message?.method !== undefined && 'id' in message) methods.set(message.id, message.method);
+        this.entries.push({ exchange, direction: 'request', message });
+      }
+      upstream.end();
+    });
+    upstream.on('response', (answer) => {
+      exchange.status = answer.statusCode;
+      exchange.responseHeaders = answer.headers;
+      response.writeHead(answer.statusCode, passedOn(answer.headers));
+      response.flushHeaders();
+      this.#record(exchange, methods, answer);
+      answer.pipe(response);
+    });
+  }
+
+  #record(exchange, methods, answer) {
+    const note = (message) => {
+      const requestMethod = message?.method === undefined ? methods.get(message?.id) : undefined;
+      this.entries.push({ exchange, direction: 'response', message, requestMethod });
+    };
+    if ((answer.headers['content-type'] ?? '').startsWith('text/event-stream')) {
+      const events = new SseMessages(note);
+      answer.on('data', (chunk) => events.push(chunk));
+    } else {
+      const body = [];
+      answer.on('data', (chunk) => body.push(chunk));
+      answer.on('end', () => messagesOf(Buffer.concat(body)).forEach(note));
+    }
+  }
+}
+
+function passedOn(headers, overrides = {}) {
+  const kept = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name));
+  return { ...Object.fromEntries(kept), ...overrides };
+}
+
+/** The messages of a JSON body; a body that is not JSON has none. */
+function messagesOf(bytes) {
+  if (bytes.length === 0) return [];
+  try {
+    const value = JSON.parse(bytes.toString('utf8'));
+    return Array.isArray(value) ? value : [value];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,64 @@
+// Owns: which of the messages that a tap saw were sent by the proxy, and what is wrong with them.
+// Does not own: the schemas (wire-schema.mjs) or the recording (tap.mjs).
+
+const MODERN = '2026-07-28';
+
+/** Findings about the answers to a modern client, and how many there were. */
+export function findingsToClient(schema, tap) {
+  const findings = [];
+  const sent = tap.entries.filter((entry) => entry.direction === 'response');
+  for (const { message, requestMethod, exchange } of sent) {
+    const about = nameOf(message, requestMethod);
+    findings.push(...schema.findings(MODERN, message, requestMethod).map((finding) => `${about}: ${finding}`));
+    if (exchange.responseHeaders['mcp-session-id'] !== undefined) findings.push(`${about}: it carries Mcp-Session-Id`);
+    if ('method' in message && 'id' in message) findings.push(`${about}: a request has no place in this direction`);
+  }
+  return { findings: [...new Set(findings)], messages: sent.length };
+}
+
+/** Findings about what a legacy server was sent, but for the probe that its era was found by. */
+export function findingsToLegacyServer(schema, tap) {
+  const findings = [];
+  const revision = negotiated(tap);
+  const sent = tap.entries.filter(({ direction, message }) => direction === 'request' && !isProbe(message));
+  for (const { message, exchange } of sent) {
+    const faults = [...schema.findings(revision, message), ...headerFaults(message, exchange, revision)];
+    findings.push(...faults.map((fault) => `${nameOf(message)}: ${fault}`));
+  }
+  return { findings: [...new Set(findings)], messages: sent.length };
+}
+
+export function checkWire(report, direction, { findings, messages }) {
+  report.check(`${messages} messages ${direction} follow the official schema`, findings.length === 0 && messages > 0, findings.join('\n'));
+}
+
+/** The revision that the server chose in its answer to `initialize`. */
+function negotiated(tap) {
+  const answer = tap.entries.items.find((entry) => entry.direction === 'response' && entry.requestMethod === 'initialize' && entry.message.result);
+  return answer?.message.result.protocolVersion ?? 'never negotiated';
+}
+
+/** The one modern request that the proxy may send to a server whose era it does not know yet. */
+function isProbe(message) {
+  return message.method === 'server/discover';
+}
+
+function headerFaults(message, { headers }, revision) {
+  const faults = Object.keys(headers)
+    .filter((name) => name === 'mcp-method' || name === 'mcp-name' || name.startsWith('mcp-param-'))
+    .map((name) => `it carries the modern header ${name}`);
+  const version = headers['mcp-protocol-version'];
+  if (message.method !== 'initialize') {
+    if (version !== revision) faults.push(`it carries MCP-Protocol-Version ${version}, not ${revision}`);
+    return faults;
+  }
+  for (const name of ['mcp-protocol-version', 'mcp-session-id']) {
+    if (headers[name] !== undefined) faults.push(`it carries the header ${name}`);
+  }
+  return faults;
+}
+
+function nameOf(message, requestMethod) {
+  if (message?.method !== undefined) return message.method;
+  return `${'error' in (message ?? {}) ? `error ${message.error?.code}` : 'result'} of ${requestMethod ?? 'an unknown request'}`;
+}

@@ -1,0 +1,83 @@
+// Owns: the command line of the interop run, the order of its parts, and its exit code.
+// Does not own: what a part does (scenarios/), or how packages and programs are found (lib/).
+
+import { parseArgs } from 'node:util';
+
+import { install } from './lib/install.mjs';
+import { killAllStarted } from './lib/child.mjs';
+import { releaseBinary } from './lib/janus.mjs';
+import * as paths from './lib/paths.mjs';
+import { missingPrograms, modernNode } from './lib/prerequisites.mjs';
+import { Report } from './lib/report.mjs';
+import { FIXTURES, runConformance } from './scenarios/conformance.mjs';
+import { runSdkClient } from './scenarios/sdk-clients.mjs';
+import { everything, pythonLegacy } from './scenarios/targets.mjs';
+import { createWireSchema } from './lib/wire-schema.mjs';
+
+const PARTS = {
+  'typescript-everything': (context, report) => runSdkClient(context, report, 'typescript', everything),
+  'python-everything': (context, report) => runSdkClient(context, report, 'python', everything),
+  'typescript-python': (context, report) => runSdkClient(context, report, 'typescript', pythonLegacy),
+  'python-python': (context, report) => runSdkClient(context, report, 'python', pythonLegacy),
+  'modern-to-legacy': (context, report) => runConformance(context, report, 'modern-to-legacy', FIXTURES.legacy),
+  'modern-to-modern': (context, report) => runConformance(context, report, 'modern-to-modern', FIXTURES.modern),
+};
+
+/** A legacy server does not pass the modern suite by itself; that is what the proxy is for. */
+const NOT_DIRECTLY = ['modern-to-legacy'];
+
+const HELP = `usage: node tests/interop/run.mjs [options]
+
+  --binary FILE   take this mcp-janus instead of building the release binary
+  --direct        run against the fixtures without the proxy, to check the harness itself
+  --only PARTS    run these parts only, separated by commas: ${Object.keys(PARTS).join(', ')}
+  --install-only  bring in the pinned packages and stop
+  --verbose       show warnings of the conformance suite and the proxy's log`;
+
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      binary: { type: 'string' },
+      direct: { type: 'boolean' },
+      only: { type: 'string' },
+      'install-only': { type: 'boolean' },
+      verbose: { type: 'boolean' },
+      help: { type: 'boolean' },
+    },
+  });
+  if (values.help) {
+    console.log(HELP);
+    return 0;
+  }
+  const chosen = values.only?.split(',') ?? Object.keys(PARTS);
+  const unknown = chosen.filter((part) => !(part in PARTS));
+  if (unknown.length > 0) throw new Error(`--only ${unknown.join(',')}: the parts are ${Object.keys(PARTS).join(', ')}`);
+  const missing = missingPrograms();
+  if (missing.length > 0) throw new Error(missing.join('\n'));
+
+  install();
+  if (values['install-only']) return 0;
+  const context = {
+    ...paths,
+    node: modernNode(),
+    binary: values.direct ? null : releaseBinary(values.binary),
+    schema: createWireSchema(paths.nodeModules),
+    verbose: values.verbose ?? false,
+  };
+  const report = new Report();
+  for (const part of chosen) {
+    if (values.direct && NOT_DIRECTLY.includes(part)) report.note(`${part}: has no direct form`);
+    else await PARTS[part](context, report);
+  }
+  return report.close();
+}
+
+process.once('exit', killAllStarted);
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
+
+process.exit(
+  await main().catch((error) => {
+    console.error(`interop: ${error.message}`);
+    return 1;
+  }),
+);

@@ -1,0 +1,119 @@
+// Owns: runs of the official conformance suite against a fixture, through the proxy or directly, and the verdict on them.
+// Does not own: which failures are known (expected-failures.mjs), or the fixtures (fixtures/).
+
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+import { Child } from '../lib/child.mjs';
+import { startJanus } from '../lib/janus.mjs';
+import { Tap } from '../lib/tap.mjs';
+import { checkWire, findingsToLegacyServer } from '../lib/wire-check.mjs';
+import { EXPECTED_FAILURES } from './expected-failures.mjs';
+
+const REVISION = '2026-07-28';
+const START_MS = 20_000;
+const SUITE_MS = 180_000;
+
+/** Not required by the frozen set, but what a proxy is there to get right: headers, and schemas left whole. */
+const ALSO_REQUIRED = {
+  'modern-to-legacy': ['http-header-validation'],
+  'modern-to-modern': ['http-header-validation', 'http-custom-header-server-validation', 'json-schema-2020-12'],
+};
+
+export const FIXTURES = { legacy: 'legacy-server.mjs', modern: 'modern-server.mjs' };
+
+/** `binary` is null for a direct run, in which nothing is expected to fail. */
+export async function runConformance(context, report, name, fixture) {
+  const { binary } = context;
+  report.section(`conformance, ${name}`);
+  const open = [];
+  try {
+    const server = new Child(fixture, context.node, [join(context.here, 'fixtures', fixture)]);
+    open.push(server);
+    const listening = await server.waitForLine(/^listening on \d+$/, START_MS);
+    const upstream = await Tap.start({ targetPort: Number(listening.split(' ').at(-1)) });
+    open.push(upstream);
+    let { url } = upstream;
+    let janus = null;
+    if (binary !== null) {
+      janus = await startJanus(binary, url);
+      open.push(janus.child);
+      url = `http://127.0.0.1:${janus.port}/mcp`;
+    }
+    const results = await runSuite(context, name, url);
+    judge(report, context, results, binary === null ? {} : EXPECTED_FAILURES[name]);
+    // To the client, the suite itself judges every message; here only what the legacy server was sent.
+    if (janus !== null && fixture === FIXTURES.legacy) {
+      checkWire(report, 'to the server', findingsToLegacyServer(context.schema, upstream));
+    }
+    if (context.verbose && janus !== null) report.note(`the proxy's log:\n${janus.child.tail(200)}`);
+  } catch (error) {
+    report.check('the run itself', false, error.message);
+  } finally {
+    for (const thing of open.reverse()) await thing.stop();
+  }
+}
+
+/** Scenario -> its checks, as the suite wrote them down. */
+async function runSuite(context, name, url) {
+  const output = join(context.cache, 'conformance', name);
+  rmSync(output, { recursive: true, force: true });
+  mkdirSync(output, { recursive: true });
+  const results = {};
+  const suite = join(context.nodeModules, '@modelcontextprotocol/conformance/dist/index.js');
+  const child = new Child('conformance suite', context.node, [suite, 'server', '--url', url, '-o', output, '--requirements', REVISION]);
+  await child.exitWithin(SUITE_MS);
+  for (const scenario of [...requiredScenarios(context), ...ALSO_REQUIRED[name]]) {
+    results[scenario] = readChecks(output, scenario);
+  }
+  return results;
+}
+
+function requiredScenarios(context) {
+  const require = createRequire(join(context.nodeModules, '@modelcontextprotocol/conformance/package.json'));
+  const file = join(context.nodeModules, `@modelcontextprotocol/conformance/requirements/${REVISION}.yaml`);
+  return require('yaml').parse(readFileSync(file, 'utf8')).server;
+}
+
+function readChecks(output, scenario) {
+  const prefix = new RegExp(`^server-${scenario}-\\d`);
+  const folder = readdirSync(output).find((entry) => prefix.test(entry));
+  return folder === undefined ? null : JSON.parse(readFileSync(join(output, folder, 'checks.json'), 'utf8'));
+}
+
+/** Every scenario passes but for what is listed, and all that is listed fails. */
+function judge(report, context, results, expected) {
+  const used = new Set();
+  for (const [scenario, checks] of Object.entries(results)) {
+    if (checks === null || checks.length === 0) {
+      report.check(scenario, false, 'the suite left no result');
+      continue;
+    }
+    const failed = checks.filter(({ status }) => status === 'FAILURE');
+    const unexpected = failed.filter(({ id }) => {
+      // A message that breaks the schema is never covered by an entry for the whole scenario.
+      const keys = id.startsWith('wire-schema') ? [`${scenario}:${id}`] : [scenario, `${scenario}:${id}`];
+      const key = keys.find((entry) => entry in expected);
+      if (key !== undefined) used.add(key);
+      return key === undefined;
+    });
+    report.check(nameWithCount(scenario, checks, failed.length - unexpected.length), unexpected.length === 0, unexpected.map(describe).join('\n'));
+    if (context.verbose) {
+      for (const check of checks.filter(({ status }) => status === 'WARNING')) report.note(`warning, ${scenario}: ${describe(check)}`);
+    }
+  }
+  for (const entry of Object.keys(expected)) {
+    report.check(`listed as failing, and fails: ${entry}`, used.has(entry), 'it passes now: take it off scenarios/expected-failures.mjs');
+  }
+}
+
+function nameWithCount(scenario, checks, expectedFailures) {
+  const passed = checks.filter(({ status }) => status === 'SUCCESS').length;
+  return `${scenario} (${passed} checks${expectedFailures > 0 ? `, ${expectedFailures} failing as listed` : ''})`;
+}
+
+function describe({ id, errorMessage, details }) {
+  const more = id.startsWith('wire-schema') ? ` ${JSON.stringify(details).slice(0, 600)}` : '';
+  return `${id}: ${errorMessage ?? 'no message'}${more}`;
+}

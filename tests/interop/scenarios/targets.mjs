@@ -1,0 +1,87 @@
+// Owns: the legacy servers that the SDK clients are run against: how each is started, and what it is known to hold.
+// Does not own: the checks (clients/), which read this description; every expected value here is the server's own.
+
+import { join } from 'node:path';
+
+import { Child } from '../lib/child.mjs';
+
+const START_MS = 20_000;
+
+export const everything = {
+  name: 'server-everything',
+  async start({ node, nodeModules }, port) {
+    const script = join(nodeModules, '@modelcontextprotocol/server-everything/dist/index.js');
+    const child = new Child('server-everything', node, [script, 'streamableHttp'], { env: { PORT: String(port) } });
+    await child.waitForLine(/listening on port/i, START_MS);
+    return child;
+  },
+  description: {
+    serverName: 'mcp-servers/everything',
+    capabilities: ['tools', 'resources', 'prompts', 'completions', 'logging'],
+    tools: ['echo', 'get-sum', 'get-tiny-image', 'get-structured-content', 'trigger-long-running-operation'],
+    calls: [
+      { name: 'echo', arguments: { message: 'hello' }, text: 'Echo: hello' },
+      { name: 'get-sum', arguments: { a: 2, b: 40 }, text: 'The sum of 2 and 40 is 42.' },
+    ],
+    resources: ['demo://resource/static/document/architecture.md'],
+    templates: ['demo://resource/dynamic/text/{resourceId}', 'demo://resource/dynamic/blob/{resourceId}'],
+    reads: [{ uri: 'demo://resource/dynamic/text/1', text: 'Resource 1' }],
+    prompts: ['simple-prompt', 'args-prompt', 'completable-prompt'],
+    prompt: {
+      name: 'completable-prompt',
+      arguments: { department: 'Sales', name: 'Eve' },
+      text: 'Please promote Eve to the head of the Sales team.',
+    },
+    completion: {
+      ref: { type: 'ref/prompt', name: 'completable-prompt' },
+      argument: { name: 'name', value: 'E' },
+      context: { department: 'Sales' },
+      values: ['Eve'],
+    },
+    progress: { name: 'trigger-long-running-operation', arguments: { duration: 0.3, steps: 3 }, steps: [1, 2, 3] },
+    slow: { name: 'trigger-long-running-operation', arguments: { duration: 60, steps: 600 } },
+    echo: { name: 'echo' },
+    missing: { uri: 'demo://nowhere', legacyCode: -32602, modernCode: -32602 },
+  },
+};
+
+export const pythonLegacy = {
+  name: 'Python mcp 1.x',
+  async start({ here, pythonLegacy: python }, port) {
+    const child = new Child('Python mcp 1.x server', python, [join(here, 'fixtures/legacy_server.py'), String(port)]);
+    await child.waitForLine(/^listening on/, START_MS);
+    return child;
+  },
+  /** What the server says once a call was cancelled in it. */
+  cancelledLine: /^wait was cancelled$/,
+  /** What the server says each time that the echo tool runs. */
+  ranLine: (message) => `ran echo ${message}`,
+  description: {
+    serverName: 'interop-python-legacy',
+    capabilities: ['tools', 'resources', 'prompts', 'completions'],
+    tools: ['echo', 'add', 'keep', 'recall', 'count', 'wait', 'fail'],
+    calls: [
+      { name: 'echo', arguments: { message: 'hello' }, text: 'Echo: hello' },
+      { name: 'add', arguments: { a: 2, b: 40 }, text: '42', structured: { result: 42 } },
+    ],
+    resources: ['fixture://greeting'],
+    templates: ['fixture://users/{name}'],
+    reads: [
+      { uri: 'fixture://greeting', text: 'Hello from a legacy server' },
+      { uri: 'fixture://users/ada', text: 'User ada' },
+    ],
+    prompts: ['review'],
+    prompt: { name: 'review', arguments: { language: 'rust' }, text: 'Please review this rust code' },
+    completion: {
+      ref: { type: 'ref/prompt', name: 'review' },
+      argument: { name: 'language', value: 'p' },
+      values: ['python', 'perl'],
+    },
+    progress: { name: 'count', arguments: { steps: 5 }, steps: [1, 2, 3, 4, 5] },
+    slow: { name: 'wait', arguments: { seconds: 60 } },
+    echo: { name: 'echo' },
+    session: { keep: 'keep', recall: 'recall' },
+    failing: 'fail',
+    missing: { uri: 'fixture://nowhere/at/all', legacyCode: 0, modernCode: 0 },
+  },
+};
