@@ -1,0 +1,46 @@
+//! JSON-RPC envelopes looked at without losing a byte: ids, results and params as the raw text that was sent.
+//!
+//! Owns reading and writing of envelopes in tests. Does not own what a valid message is (`shape`).
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: Option<String>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+}
+
+fn envelope(body: &[u8]) -> Option<Envelope<'_>> {
+    serde_json::from_slice(body).ok()
+}
+
+/// The id exactly as written; `None` where there is none or where it is `null`.
+pub fn id(body: &[u8]) -> Option<String> {
+    envelope(body)?.id.map(|raw| raw.get().to_owned())
+}
+
+pub fn method(body: &[u8]) -> Option<String> {
+    envelope(body)?.method
+}
+
+pub fn params(body: &[u8]) -> Option<String> {
+    envelope(body)?.params.map(|raw| raw.get().to_owned())
+}
+
+pub fn result(body: &[u8]) -> Option<String> {
+    envelope(body)?.result.map(|raw| raw.get().to_owned())
+}
+
+pub fn result_message(id: &str, result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+}
+
+pub fn error_message(id: &str, error: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
+}
