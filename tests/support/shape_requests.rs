@@ -25,7 +25,7 @@ pub fn faults(receiver: Receiver, authority: &str, seen: &Seen) -> Vec<String> {
     }
     checks.http(authority);
     if seen.verb == "POST" {
-        match serde_json::from_slice::<Value>(&seen.body) {
+        match super::rpc::value(&seen.body) {
             Ok(message) => checks.message(receiver, &message),
             Err(e) => checks.that(false, &format!("the body is JSON: {e}")),
         }
