@@ -1,4 +1,8 @@
 //! mcp-janus: a proxy between MCP clients and MCP servers of different generations.
 
+pub mod cli;
 pub mod config;
+pub mod demo;
+pub mod exchange;
+pub mod translate;
 pub mod wire;

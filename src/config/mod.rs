@@ -1,8 +1,33 @@
 //! Settings, validated: the types here cannot hold a value that the rest of the program would have to doubt.
 //!
 //! Owns the validated shape (this file) and how it comes about: `raw` (serde structs of the TOML file, unknown
-//! fields refused), `load` (file, environment and secret files, with the path of every error), `defaults`.
+//! fields refused), `load` (file, environment, with the path of every error), `front` and `upstream` (the range of
+//! each setting), `flags` (flags in terms of the same settings), `defaults`, and `show` (the way back to TOML).
 //! Does not own the command line (`cli`), nor what the settings do.
+
+mod defaults;
+mod error;
+mod flags;
+mod front;
+mod load;
+mod net;
+mod raw;
+mod secrets;
+mod show;
+mod substitute;
+mod units;
+mod upstream;
+mod values;
+mod warnings;
+
+#[cfg(test)]
+mod explained_tests;
+#[cfg(test)]
+mod load_tests;
+
+pub use error::ConfigError;
+pub use flags::{LogFlags, ProbeFlags, ServeFlags, from_flags, from_probe_flags};
+pub use load::{Loaded, load_file};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,0 +1,134 @@
+//! What holds where nothing is said.
+//!
+//! Owns every default value, as code that builds the validated types. `configs/janus.toml` shows the same values,
+//! and a test compares the two.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use super::error::ConfigError;
+use super::{
+    Authorization, Config, EraSetting, FrontTimeouts, Limits, Listen, Log, LogFormat, Session, SessionScope,
+    Target, Upstream, UpstreamLimits, UpstreamTimeouts, upstream,
+};
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// The name of an upstream that nobody named.
+pub(super) const NAME: &str = "default";
+/// The path of an upstream that is the only one.
+pub(super) const PATH: &str = "/mcp";
+pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
+
+impl Config {
+    /// Defaults all over, in front of one upstream.
+    pub fn single(upstream: Upstream) -> Self {
+        Self {
+            listen: Listen::default(),
+            limits: Limits::default(),
+            timeouts: FrontTimeouts::default(),
+            log: Log::default(),
+            upstreams: vec![upstream],
+            era_cache_file: None,
+            shutdown_grace: SHUTDOWN_GRACE,
+        }
+    }
+}
+
+impl Upstream {
+    /// The upstream at `url` (`http`, `https` or `builtin:demo`), everything else by default.
+    pub fn for_url(url: &str) -> Result<Self, ConfigError> {
+        let target = upstream::target(&raw_path("url"), &toml::Value::String(url.to_owned()));
+        Ok(Self::for_target(target.map_err(|error| error.renamed(|_| "URL".to_owned()))?))
+    }
+
+    pub fn for_target(target: Target) -> Self {
+        Self {
+            name: NAME.to_owned(),
+            path: PATH.to_owned(),
+            target,
+            era: EraSetting::Auto,
+            era_ttl: Duration::from_secs(24 * 60 * 60),
+            authorization: Authorization::Forward,
+            headers: Vec::new(),
+            forward_headers: Vec::new(),
+            ca_files: Vec::new(),
+            timeouts: UpstreamTimeouts::default(),
+            limits: UpstreamLimits::default(),
+            session: Session::default(),
+        }
+    }
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8808),
+            tls: None,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 4 * MIB,
+            header_bytes: 32 * KIB,
+            connections: 1024,
+            requests: 1024,
+            nesting: 128,
+            members: 1024,
+            events: 64,
+        }
+    }
+}
+
+impl Default for FrontTimeouts {
+    fn default() -> Self {
+        Self {
+            header: Duration::from_secs(10),
+            body: Duration::from_secs(30),
+            idle: Duration::from_secs(120),
+            handshake: Duration::from_secs(10),
+            hold: Duration::from_millis(500),
+            keep_alive: Duration::from_secs(15),
+        }
+    }
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { format: LogFormat::Human, level: "info".to_owned() }
+    }
+}
+
+impl Default for UpstreamTimeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            probe: Duration::from_secs(10),
+            initialize: Duration::from_secs(30),
+            request: Duration::from_secs(10 * 60),
+            pool_idle: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Default for UpstreamLimits {
+    fn default() -> Self {
+        Self { message_bytes: 64 * MIB, pool_connections: 64, redirects: 3, resumptions: 5 }
+    }
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self { scope: SessionScope::Principal, affinity: None, max: 1024, idle: Duration::from_secs(10 * 60) }
+    }
+}
+
+fn raw_path(setting: &str) -> String {
+    format!("upstream.{NAME}.{setting}")
+}

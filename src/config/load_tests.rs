@@ -1,0 +1,298 @@
+//! Wrong values, table-driven: every refusal names the path, the value (or that it is a secret) and what is accepted.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::load::load_text;
+use super::{Affinity, Authorization, ConfigError, Loaded, Target};
+
+fn load(text: &str) -> Result<Loaded, ConfigError> {
+    load_text(text, Path::new("/nowhere"), &|name| (name == "SET").then(|| "from-env".to_owned()))
+}
+
+/// A file with one upstream, and `lines` in the upstream's table.
+fn with(lines: &str) -> String {
+    format!("[upstream.api]\nurl = \"http://127.0.0.1:1/mcp\"\n{lines}\n")
+}
+
+/// A file with one upstream after `lines` for the top.
+fn top(lines: &str) -> String {
+    format!("{lines}\n{}", with(""))
+}
+
+fn refusal(text: &str) -> String {
+    match load(text) {
+        Ok(_) => panic!("accepted: {text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// (table, setting and value, value as shown, a part of what is accepted); the table `up` is the upstream's own.
+#[rustfmt::skip]
+const WRONG: &[(&str, &str, &str, &str, &str)] = &[
+    ("", "shutdown_grace", "10", "10", "0s to 1h"),
+    ("", "shutdown_grace", "'2h'", "\"2h\"", "0s to 1h"),
+    ("", "era_cache_file", "1", "1", "name of a file"),
+    ("", "era_cache_file", "''", "\"\"", "name of a file"),
+    ("listen", "address", "':8808'", "\":8808\"", "127.0.0.1:8808"),
+    ("listen", "address", "'localhost:8808'", "\"localhost:8808\"", "IP address and a port"),
+    ("listen", "address", "8808", "8808", "IP address and a port"),
+    ("listen", "allowed_hosts", "'a'", "\"a\"", "array"),
+    ("listen", "allowed_hosts[0]", "['http://a']", "\"http://a\"", "host name"),
+    ("listen", "allowed_hosts[1]", "['a', 'a:0']", "\"a:0\"", "host name"),
+    ("listen", "allowed_hosts[0]", "['[::1']", "\"[::1\"", "host name"),
+    ("listen", "allowed_origins[0]", "['null']", "\"null\"", "scheme://host"),
+    ("listen", "allowed_origins[0]", "['https://a/b']", "\"https://a/b\"", "scheme://host"),
+    ("listen", "allowed_origins[0]", "['https://*.a']", "\"https://*.a\"", "scheme://host"),
+    ("listen", "tls", "true", "boolean", "a table"),
+    ("limits", "body_bytes", "0", "0", "1KiB to 1GiB"),
+    ("limits", "body_bytes", "'4MB'", "\"4MB\"", "4MiB"),
+    ("limits", "body_bytes", "-1", "-1", "a size from"),
+    ("limits", "header_bytes", "100", "100", "8KiB to 1MiB"),
+    ("limits", "connections", "0", "0", "1 to 1000000"),
+    ("limits", "connections", "1.5", "1.5", "whole number"),
+    ("limits", "requests", "'many'", "\"many\"", "whole number"),
+    ("limits", "nesting", "1", "1", "8 to 10000"),
+    ("limits", "members", "0", "0", "8 to 1000000"),
+    ("limits", "events", "0", "0", "1 to 65536"),
+    ("timeouts", "header", "'0s'", "\"0s\"", "1ms to 1h"),
+    ("timeouts", "body", "30", "30", "\"30s\""),
+    ("timeouts", "idle", "'forever'", "\"forever\"", "1ms to 1d"),
+    ("timeouts", "handshake", "'0ms'", "\"0ms\"", "1ms to 1h"),
+    ("timeouts", "hold", "'1001ms'", "\"1001ms\"", "0s to 1s"),
+    ("timeouts", "keep_alive", "'61s'", "\"61s\"", "10ms to 1m"),
+    ("timeouts", "keep_alive", "'0s'", "\"0s\"", "10ms to 1m"),
+    ("log", "format", "'xml'", "\"xml\"", "\"human\" or \"json\""),
+    ("log", "level", "'inof'", "\"inof\"", "\"info\""),
+    ("log", "level", "''", "\"\"", "\"info\""),
+    ("log", "level", "'mcp_janus=loud'", "\"mcp_janus=loud\"", "\"info\""),
+    ("log", "level", "'3'", "\"3\"", "\"info\""),
+    ("up", "path", "'mcp'", "\"mcp\"", "begins with `/`"),
+    ("up", "path", "''", "\"\"", "begins with `/`"),
+    ("up", "path", "'/healthz'", "\"/healthz\"", "not \\\"/healthz\\\""),
+    ("up", "path", "'/readyz/'", "\"/readyz/\"", "not \\\"/healthz\\\""),
+    ("up", "path", "'/a//b'", "\"/a//b\"", "begins with `/`"),
+    ("up", "path", "'/a/../b'", "\"/a/../b\"", "begins with `/`"),
+    ("up", "path", "'/a?b'", "\"/a?b\"", "begins with `/`"),
+    ("up", "era", "'2025-11-25'", "\"2025-11-25\"", "\"auto\" or \"modern\" or \"legacy\""),
+    ("up", "era_ttl", "'0h'", "\"0h\"", "1ms to 365d"),
+    ("up", "authorization", "'Bearer abcdef'", "[redacted]", "\"forward\", \"strip\""),
+    ("up", "authorization", "{ token = 'abcdef' }", "[redacted]", "\"forward\", \"strip\""),
+    ("up", "authorization.value", "{ value = 1 }", "[redacted]", "a header value"),
+    ("up", "authorization.value", "{ value = \"abcdef\\n\" }", "[redacted]", "a header value"),
+    ("up", "headers", "'abcdef'", "[redacted]", "a table"),
+    ("up", "headers.Host", "{ Host = 'abcdef' }", "[redacted]", "other than `host`"),
+    ("up", "headers.Mcp-Session-Id", "{ Mcp-Session-Id = 'abcdef' }", "[redacted]", "other than `host`"),
+    ("up", "headers.authorization", "{ authorization = 'abcdef' }", "[redacted]", "the setting `authorization`"),
+    ("up", "headers.Transfer-Encoding", "{ Transfer-Encoding = 'abcdef' }", "[redacted]", "hop-by-hop"),
+    ("up", "headers.\"a b\"", "{ \"a b\" = 'abcdef' }", "[redacted]", "a header name"),
+    ("up", "headers.x", "{ x = '' }", "[redacted]", "not empty"),
+    ("up", "headers.x", "{ x = 'abcdefü' }", "[redacted]", "visible ASCII"),
+    ("up", "headers.x", "{ X = 'a', x = 'abcdef' }", "[redacted]", "each header once"),
+    ("up", "forward_headers[0]", "['content-length']", "\"content-length\"", "other than"),
+    ("up", "forward_headers[0]", "['Authorization']", "\"Authorization\"", "the setting `authorization`"),
+    ("up", "forward_headers[0]", "['Cookie']", "\"Cookie\"", "`cookie`"),
+    ("up", "forward_headers", "1", "1", "array"),
+    ("up", "ca_files", "'ca.pem'", "\"ca.pem\"", "array"),
+    ("up", "ca_files[0]", "[1]", "1", "name of a file"),
+    ("up", "ca_files[0]", "['ca.pem']", "ca.pem", "one certificate"),
+    ("timeouts@", "connect", "'0s'", "\"0s\"", "1ms to 1h"),
+    ("timeouts@", "probe", "'0s'", "\"0s\"", "1ms to 1h"),
+    ("timeouts@", "initialize", "'0s'", "\"0s\"", "1ms to 1h"),
+    ("timeouts@", "request", "'0s'", "\"0s\"", "1ms to 1d"),
+    ("timeouts@", "request", "'30'", "\"30\"", "\"30s\""),
+    ("timeouts@", "pool_idle", "'-1s'", "\"-1s\"", "0s to 1d"),
+    ("limits@", "message_bytes", "0", "0", "1KiB to 2GiB"),
+    ("limits@", "pool_connections", "-1", "-1", "0 to 65536"),
+    ("limits@", "redirects", "11", "11", "0 to 10"),
+    ("limits@", "resumptions", "'x'", "\"x\"", "0 to 100"),
+    ("session@", "scope", "'user'", "\"user\"", "\"principal\" or \"request\""),
+    ("session@", "affinity", "'x-id'", "\"x-id\"", "\"header:NAME\""),
+    ("session@", "affinity", "'header:a b'", "\"header:a b\"", "\"header:NAME\""),
+    ("session@", "affinity", "'meta:'", "\"meta:\"", "\"meta:KEY\""),
+    ("session@", "max", "0", "0", "1 to 1000000"),
+    ("session@", "idle", "'0s'", "\"0s\"", "1ms to 1d"),
+];
+
+#[test]
+fn every_refusal_names_path_value_and_what_is_accepted() {
+    for (table, path, value, shown, accepted) in WRONG {
+        let key = path.split(['[', '.']).next().unwrap();
+        let line = format!("{key} = {value}");
+        let (text, path) = match *table {
+            "" => (top(&line), (*path).to_owned()),
+            "up" => (with(&line), format!("upstream.api.{path}")),
+            inner => match inner.strip_suffix('@') {
+                Some(inner) => {
+                    (with(&format!("[upstream.api.{inner}]\n{line}")), format!("upstream.api.{inner}.{path}"))
+                }
+                None => (top(&format!("[{inner}]\n{line}")), format!("{inner}.{path}")),
+            },
+        };
+        let error = refusal(&text);
+        let accepted = accepted.replace("\\\"", "\"");
+        assert!(error.starts_with(&format!("{path}: ")), "{path}: {error}");
+        assert!(error.contains(shown), "{shown}: {error}");
+        let told = error.split_once("accepted: ").expect(&error).1;
+        assert!(told.contains(&accepted), "{accepted}: {error}");
+        assert!(!error.contains("abcdef"), "shows a secret: {error}");
+    }
+}
+
+#[test]
+fn urls_are_refused_without_showing_credentials() {
+    for (url, shown) in [
+        ("ftp://a/mcp", "ftp://a/mcp"),
+        ("127.0.0.1:3000", "127.0.0.1:3000"),
+        ("https:a", "https:a"),
+        ("http://", "http://"),
+        ("http://a:0/", "http://a:0/"),
+        ("http://a b/", "http://a b/"),
+        ("https://user:abcdef@a/mcp", "https://[redacted]@a/mcp"),
+        ("https://a/mcp#abcdef", "https://a/mcp#[redacted]"),
+        ("ftp://a/mcp?key=abcdef", "ftp://a/mcp?[redacted]"),
+        ("builtin:other", "builtin:other"),
+    ] {
+        let error = refusal(&format!("[upstream.api]\nurl = \"{url}\""));
+        assert!(error.starts_with(&format!("upstream.api.url: \"{shown}\"")), "{error}");
+        assert!(error.contains("builtin:demo") && !error.contains("abcdef"), "{error}");
+    }
+}
+
+#[test]
+fn unknown_settings_name_their_path_and_what_there_is() {
+    for (text, path, expected) in [
+        (top("colour = 'abcdef'"), "colour", "`listen`"),
+        (top("[listen]\nport = 'abcdef'"), "listen.port", "`address`"),
+        (with("header = { a = 'abcdef' }"), "upstream.api.header", "`headers`"),
+        (with("[upstream.api.timeouts]\ntotal = 'abcdef'"), "upstream.api.timeouts.total", "`request`"),
+    ] {
+        let error = refusal(&text);
+        assert!(error.starts_with(&format!("{path}: unknown field")), "{path}: {error}");
+        assert!(error.contains(expected) && !error.contains("abcdef"), "{error}");
+    }
+}
+
+#[test]
+fn a_value_in_place_of_a_table_is_not_shown() {
+    for (text, path) in [
+        (top("limits = 'abcdef'"), "limits"),
+        ("upstream = 'abcdef'".to_owned(), "upstream"),
+        ("[upstream]\napi = 'abcdef'".to_owned(), "upstream.api"),
+        (with("session = ['abcdef']"), "upstream.api.session"),
+        ("[[upstream]]\nurl = 'abcdef'".to_owned(), "upstream"),
+    ] {
+        let error = refusal(&text);
+        assert!(error.starts_with(&format!("{path}: a value of type")), "{path}: {error}");
+        assert!(error.contains(&format!("[{path}]")) && !error.contains("abcdef"), "{error}");
+    }
+}
+
+#[test]
+fn syntax_errors_name_line_and_column_and_quote_nothing() {
+    let error = refusal("[upstream.api]\nheaders = { a = \"abcdef }\n");
+    assert!(error.starts_with("line 2, column "), "{error}");
+    assert!(!error.contains("abcdef"), "{error}");
+    let error = refusal("[log]\nlevel = 'info'\nlevel = 'abcdef'\n");
+    assert!(error.starts_with("line 3, column 1: ") && !error.contains("abcdef"), "{error}");
+}
+
+#[test]
+fn no_syntax_error_quotes_the_file() {
+    for line in [
+        "x = abcdef",
+        "x = \"\\qabcdef\"",
+        "x = \"abcdef",
+        "x = 'abcdef' abcdef",
+        "x = 1abcdef",
+        "x = { y = 'abcdef', y = 'abcdef' }",
+        "x = \"\"\"abcdef",
+        "x 'abcdef'",
+        "x = [ 'abcdef'",
+        "x = 'abcdef\u{1}'",
+        "x.y = 'abcdef'\nx = 'abcdef'",
+    ] {
+        let error = refusal(line);
+        assert!(error.starts_with("line ") && error.contains("not TOML"), "{error}");
+        assert!(!error.contains("abcdef"), "{error}");
+    }
+}
+
+#[test]
+fn upstreams_are_needed_named_and_apart() {
+    assert!(refusal("").starts_with("upstream: missing; accepted: one table [upstream.NAME]"));
+    assert!(refusal("[upstream.api]\n").starts_with("upstream.api.url: missing"));
+    let error = refusal("[upstream.'a b']\nurl = 'builtin:demo'");
+    assert!(error.starts_with("upstream.\"a b\": \"a b\" is not accepted; accepted: a name of"), "{error}");
+    let twice =
+        "[upstream.a]\nurl = 'builtin:demo'\npath = '/x/'\n[upstream.b]\nurl = 'builtin:demo'\npath = '/x'\n";
+    let error = refusal(twice);
+    assert!(error.starts_with("upstream.b.path: \"/x\"") && error.contains("upstream.a"), "{error}");
+}
+
+#[test]
+fn paths_follow_the_number_of_upstreams() {
+    let paths = |text: &str| -> Vec<String> {
+        load(text).unwrap().config.upstreams.into_iter().map(|upstream| upstream.path).collect()
+    };
+    assert_eq!(paths(&with("")), ["/mcp"]);
+    assert_eq!(paths(&with("path = '/mcp/'")), ["/mcp"]);
+    assert_eq!(paths(&with("path = '/'")), ["/"]);
+    assert_eq!(paths(&format!("{}[upstream.b]\nurl = 'builtin:demo'", with(""))), ["/api/mcp", "/b/mcp"]);
+}
+
+#[test]
+fn numbers_and_words_may_come_from_the_environment() {
+    let text =
+        "[limits]\nconnections = '${N}'\nbody_bytes = '${N}'\n[upstream.a]\nurl = '${U}'\nera = '${E}'\n";
+    let env = |name: &str| {
+        let value = match name {
+            "N" => "2048",
+            "U" => "https://example.com/mcp",
+            "E" => "modern",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    };
+    let config = load_text(text, Path::new(""), &env).unwrap().config;
+    assert_eq!((config.limits.connections, config.limits.body_bytes), (2048, 2048));
+    assert!(
+        matches!(&config.upstreams[0].target, Target::Http(url) if url.as_str() == "https://example.com/mcp")
+    );
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_named_with_its_path() {
+    for (text, path) in [
+        (with("headers = { x = 'a${UNSET}' }"), "upstream.api.headers.x"),
+        (with("ca_files = ['a', '${UNSET}']"), "upstream.api.ca_files[1]"),
+        (top("[log]\nlevel = '${UNSET}'"), "log.level"),
+    ] {
+        let error = refusal(&text);
+        assert!(error.starts_with(&format!("{path}: the environment variable UNSET is not set")), "{error}");
+        assert!(error.contains("accepted: "), "{error}");
+    }
+    let error = refusal(&with("headers = { x = 'abcdef${' }"));
+    assert!(error.starts_with("upstream.api.headers.x: [redacted] is not accepted"), "{error}");
+}
+
+#[test]
+fn settings_arrive_in_the_form_they_are_compared_in() {
+    let text = top("[listen]\nallowed_hosts = ['MCP.Example.com:443', '[::1]', 'a']\n\
+                    allowed_origins = ['HTTPS://App.example.com:443/', 'vscode-webview://Abc', '*']")
+        + "headers = { X-Key = '${SET}' }\nforward_headers = ['X-B', 'x-a', 'x-b']\n\
+           authorization = { value = 'Bearer ${SET}' }\n\
+           [upstream.api.session]\naffinity = 'header:X-Id'\nidle = '90s'\n";
+    let loaded = load(&text).unwrap();
+    let (listen, upstream) = (&loaded.config.listen, &loaded.config.upstreams[0]);
+    assert_eq!(listen.allowed_hosts, ["mcp.example.com:443", "[::1]", "a"]);
+    assert_eq!(listen.allowed_origins, ["https://app.example.com", "vscode-webview://abc", "*"]);
+    assert_eq!(upstream.headers[0].0, "x-key");
+    assert_eq!(upstream.headers[0].1.expose(), "from-env");
+    assert_eq!(upstream.forward_headers, ["x-a", "x-b"]);
+    assert!(matches!(&upstream.authorization, Authorization::Fixed(s) if s.expose() == "Bearer from-env"));
+    assert_eq!(upstream.session.affinity, Some(Affinity::Header("x-id".to_owned())));
+    assert_eq!(upstream.session.idle, Duration::from_secs(90));
+}

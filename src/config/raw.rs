@@ -1,0 +1,129 @@
+//! The TOML file as it is written: which tables and settings exist, and no more than that.
+//!
+//! Owns the names of all settings. Every setting is kept as the TOML value it came as, so that one place (`values`)
+//! words every refusal alike: path, value, what is accepted. Does not own what a value may be, nor any default.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// One setting, not yet looked at.
+pub(super) type Leaf = Option<toml::Value>;
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct File {
+    pub(super) listen: Listen,
+    pub(super) limits: Limits,
+    pub(super) timeouts: FrontTimeouts,
+    pub(super) log: Log,
+    pub(super) era_cache_file: Leaf,
+    pub(super) shutdown_grace: Leaf,
+    pub(super) upstream: BTreeMap<String, Upstream>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Listen {
+    pub(super) address: Leaf,
+    pub(super) tls: Option<Tls>,
+    pub(super) allowed_hosts: Leaf,
+    pub(super) allowed_origins: Leaf,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Tls {
+    pub(super) certificate: Leaf,
+    pub(super) key: Leaf,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Limits {
+    pub(super) body_bytes: Leaf,
+    pub(super) header_bytes: Leaf,
+    pub(super) connections: Leaf,
+    pub(super) requests: Leaf,
+    pub(super) nesting: Leaf,
+    pub(super) members: Leaf,
+    pub(super) events: Leaf,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct FrontTimeouts {
+    pub(super) header: Leaf,
+    pub(super) body: Leaf,
+    pub(super) idle: Leaf,
+    pub(super) handshake: Leaf,
+    pub(super) hold: Leaf,
+    pub(super) keep_alive: Leaf,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Log {
+    pub(super) format: Leaf,
+    pub(super) level: Leaf,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Upstream {
+    pub(super) path: Leaf,
+    pub(super) url: Leaf,
+    pub(super) era: Leaf,
+    pub(super) era_ttl: Leaf,
+    /// A word, or a table with the one member `value`; a leaf, because it may hold a secret.
+    pub(super) authorization: Leaf,
+    /// A table of names and values; a leaf, because it may hold secrets.
+    pub(super) headers: Leaf,
+    pub(super) forward_headers: Leaf,
+    pub(super) ca_files: Leaf,
+    pub(super) timeouts: UpstreamTimeouts,
+    pub(super) limits: UpstreamLimits,
+    pub(super) session: Session,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct UpstreamTimeouts {
+    pub(super) connect: Leaf,
+    pub(super) probe: Leaf,
+    pub(super) initialize: Leaf,
+    pub(super) request: Leaf,
+    pub(super) pool_idle: Leaf,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct UpstreamLimits {
+    pub(super) message_bytes: Leaf,
+    pub(super) pool_connections: Leaf,
+    pub(super) redirects: Leaf,
+    pub(super) resumptions: Leaf,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Session {
+    pub(super) scope: Leaf,
+    pub(super) affinity: Leaf,
+    pub(super) max: Leaf,
+    pub(super) idle: Leaf,
+}
+
+/// The paths at which a table, and nothing else, is expected; `*` stands for any name.
+pub(super) const TABLES: &[&[&str]] = &[
+    &["listen"],
+    &["listen", "tls"],
+    &["limits"],
+    &["timeouts"],
+    &["log"],
+    &["upstream"],
+    &["upstream", "*"],
+    &["upstream", "*", "timeouts"],
+    &["upstream", "*", "limits"],
+    &["upstream", "*", "session"],
+];

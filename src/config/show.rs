@@ -1,0 +1,183 @@
+//! The settings as a TOML file again, for `check`: every setting with the value it has, secrets left out.
+//!
+//! Owns the order and the form; what it prints can be loaded again. Header values, fixed credentials and the query
+//! of URLs are secrets here. Does not own comments: `configs/janus.toml` explains the settings.
+
+use std::fmt::{self, Display, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use super::error::{REDACTED, without_credentials};
+use super::substitute::escape;
+use super::units::{show_duration, show_size};
+use super::{
+    Affinity, Authorization, Config, EraSetting, FrontTimeouts, Limits, Listen, Log, LogFormat, SessionScope,
+    Target, Upstream,
+};
+
+impl Config {
+    /// All settings as TOML, with secrets replaced.
+    pub fn to_redacted_toml(&self) -> String {
+        let mut out = Lines::default();
+        out.set("shutdown_grace", time(self.shutdown_grace));
+        if let Some(file) = &self.era_cache_file {
+            out.set("era_cache_file", path(file));
+        }
+        listen(&mut out, &self.listen);
+        limits(&mut out, &self.limits);
+        timeouts(&mut out, &self.timeouts);
+        log(&mut out, &self.log);
+        for one in &self.upstreams {
+            upstream(&mut out, one);
+        }
+        out.0
+    }
+}
+
+/// The upstream's address as logs may show it: without the query, which may be a credential.
+impl Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http(url) => f.write_str(&without_credentials(url.as_str())),
+            Self::Demo => f.write_str("builtin:demo"),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn table(&mut self, name: impl Display) {
+        self.line(format_args!("\n[{name}]"));
+    }
+
+    fn set(&mut self, key: &str, value: impl Display) {
+        self.line(format_args!("{key} = {value}"));
+    }
+
+    fn line(&mut self, line: impl Display) {
+        // Writing to a String does not fail.
+        let _ = writeln!(self.0, "{line}");
+    }
+}
+
+fn listen(out: &mut Lines, listen: &Listen) {
+    out.table("listen");
+    out.set("address", text(&listen.address.to_string()));
+    out.set("allowed_hosts", list(listen.allowed_hosts.iter().map(|host| text(host))));
+    out.set("allowed_origins", list(listen.allowed_origins.iter().map(|origin| text(origin))));
+    if let Some(tls) = &listen.tls {
+        out.table("listen.tls");
+        out.set("certificate", path(&tls.certificate));
+        out.set("key", path(&tls.key));
+    }
+}
+
+fn limits(out: &mut Lines, limits: &Limits) {
+    out.table("limits");
+    out.set("body_bytes", size(limits.body_bytes));
+    out.set("header_bytes", size(limits.header_bytes));
+    out.set("connections", limits.connections);
+    out.set("requests", limits.requests);
+    out.set("nesting", limits.nesting);
+    out.set("members", limits.members);
+    out.set("events", limits.events);
+}
+
+fn timeouts(out: &mut Lines, timeouts: &FrontTimeouts) {
+    out.table("timeouts");
+    out.set("header", time(timeouts.header));
+    out.set("body", time(timeouts.body));
+    out.set("idle", time(timeouts.idle));
+    out.set("handshake", time(timeouts.handshake));
+    out.set("hold", time(timeouts.hold));
+    out.set("keep_alive", time(timeouts.keep_alive));
+}
+
+fn log(out: &mut Lines, log: &Log) {
+    out.table("log");
+    let format = match log.format {
+        LogFormat::Human => "human",
+        LogFormat::Json => "json",
+    };
+    out.set("format", text(format));
+    out.set("level", text(&log.level));
+}
+
+fn upstream(out: &mut Lines, upstream: &Upstream) {
+    let name = &upstream.name;
+    out.table(format_args!("upstream.{name}"));
+    out.set("path", text(&upstream.path));
+    out.set("url", text(&upstream.target.to_string()));
+    let era = match upstream.era {
+        EraSetting::Auto => "auto",
+        EraSetting::Modern => "modern",
+        EraSetting::Legacy => "legacy",
+    };
+    out.set("era", text(era));
+    out.set("era_ttl", time(upstream.era_ttl));
+    let authorization = match &upstream.authorization {
+        Authorization::Forward => text("forward"),
+        Authorization::Strip => text("strip"),
+        Authorization::Fixed(_) => format!("{{ value = {} }}", text(REDACTED)),
+    };
+    out.set("authorization", authorization);
+    let headers = upstream.headers.iter().map(|(name, _)| format!("{} = {}", text(name), text(REDACTED)));
+    let headers = headers.collect::<Vec<_>>().join(", ");
+    out.set("headers", if headers.is_empty() { "{}".to_owned() } else { format!("{{ {headers} }}") });
+    out.set("forward_headers", list(upstream.forward_headers.iter().map(|name| text(name))));
+    out.set("ca_files", list(upstream.ca_files.iter().map(|file| path(file))));
+
+    out.table(format_args!("upstream.{name}.timeouts"));
+    out.set("connect", time(upstream.timeouts.connect));
+    out.set("probe", time(upstream.timeouts.probe));
+    out.set("initialize", time(upstream.timeouts.initialize));
+    out.set("request", time(upstream.timeouts.request));
+    out.set("pool_idle", time(upstream.timeouts.pool_idle));
+
+    out.table(format_args!("upstream.{name}.limits"));
+    out.set("message_bytes", size(upstream.limits.message_bytes));
+    out.set("pool_connections", upstream.limits.pool_connections);
+    out.set("redirects", upstream.limits.redirects);
+    out.set("resumptions", upstream.limits.resumptions);
+
+    session(out, upstream);
+}
+
+fn session(out: &mut Lines, upstream: &Upstream) {
+    let session = &upstream.session;
+    out.table(format_args!("upstream.{}.session", upstream.name));
+    let scope = match session.scope {
+        SessionScope::Principal => "principal",
+        SessionScope::Request => "request",
+    };
+    out.set("scope", text(scope));
+    match &session.affinity {
+        Some(Affinity::Header(name)) => out.set("affinity", text(&format!("header:{name}"))),
+        Some(Affinity::Meta(key)) => out.set("affinity", text(&format!("meta:{key}"))),
+        None => {}
+    }
+    out.set("max", session.max);
+    out.set("idle", time(session.idle));
+}
+
+fn text(text: &str) -> String {
+    toml::Value::String(escape(text)).to_string()
+}
+
+fn path(path: &Path) -> String {
+    text(&path.display().to_string())
+}
+
+fn time(duration: Duration) -> String {
+    text(&show_duration(duration))
+}
+
+fn size(bytes: usize) -> String {
+    text(&show_size(u64::try_from(bytes).unwrap_or(u64::MAX)))
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}

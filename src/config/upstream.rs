@@ -1,0 +1,220 @@
+//! The server side of the settings: every `[upstream.NAME]`.
+//!
+//! Owns the ranges of these settings and what must hold among upstreams (distinct paths). Does not own secrets'
+//! files (`secrets`) nor the grammar of URLs and headers (`net`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use toml::Value;
+
+use super::error::ConfigError;
+use super::front::{DAY, HOUR, MS};
+use super::raw::{self, Leaf};
+use super::substitute::below;
+use super::values::{Table, holds_certificate, text};
+use super::{
+    Affinity, Authorization, EraSetting, Secret, Session, SessionScope, Target, Upstream, UpstreamLimits,
+    UpstreamTimeouts, defaults, net, secrets,
+};
+
+const DEMO: &str = "builtin:demo";
+
+pub(super) fn all(raw: &BTreeMap<String, raw::Upstream>, dir: &Path) -> Result<Vec<Upstream>, ConfigError> {
+    if raw.is_empty() {
+        return Err(ConfigError::missing("upstream", "one table [upstream.NAME] at least, with a `url`"));
+    }
+    let mut upstreams: Vec<Upstream> = Vec::with_capacity(raw.len());
+    for (name, table) in raw {
+        let default_path = if raw.len() == 1 { defaults::PATH.to_owned() } else { format!("/{name}/mcp") };
+        let upstream = one(name, table, default_path, dir)?;
+        if let Some(other) = upstreams.iter().find(|other| other.path == upstream.path) {
+            return Err(ConfigError::value(
+                &below(&below("upstream", name), "path"),
+                &Value::String(upstream.path),
+                format!("a path that no other upstream has; this one is of upstream.{}", other.name),
+            ));
+        }
+        upstreams.push(upstream);
+    }
+    Ok(upstreams)
+}
+
+/// `builtin:demo` or the URL of an endpoint.
+pub(super) fn target(path: &str, value: &Value) -> Result<Target, ConfigError> {
+    if value.as_str() == Some(DEMO) {
+        return Ok(Target::Demo);
+    }
+    net::endpoint_url(path, value).map(Target::Http)
+}
+
+fn one(name: &str, raw: &raw::Upstream, default_path: String, dir: &Path) -> Result<Upstream, ConfigError> {
+    const ERAS: &[(&str, EraSetting)] =
+        &[("auto", EraSetting::Auto), ("modern", EraSetting::Modern), ("legacy", EraSetting::Legacy)];
+    let at = below("upstream", name);
+    check_name(&at, name)?;
+    let table = Table { path: &at, dir };
+    let url = table.at("url");
+    let target = match &raw.url {
+        Some(value) => target(&url, value)?,
+        None => return Err(ConfigError::missing(&url, format!("an http:// or https:// URL, or \"{DEMO}\""))),
+    };
+    let default = Upstream::for_target(target);
+    let headers = headers(&table.at("headers"), &raw.headers, dir)?;
+    Ok(Upstream {
+        path: match &raw.path {
+            Some(value) => net::endpoint_path(&table.at("path"), value)?,
+            None => default_path,
+        },
+        era: table.word("era", &raw.era, default.era, ERAS)?,
+        era_ttl: table.duration("era_ttl", &raw.era_ttl, default.era_ttl, MS..=365 * DAY)?,
+        authorization: authorization(&table.at("authorization"), &raw.authorization, dir)?,
+        forward_headers: forward_headers(&table, &raw.forward_headers, &headers)?,
+        headers,
+        ca_files: table.list("ca_files", &raw.ca_files, "the name of a PEM file", |path, value| {
+            let file = table.file(path, value)?;
+            holds_certificate(path, &file)?;
+            Ok(file)
+        })?,
+        timeouts: timeouts(&table.at("timeouts"), &raw.timeouts, dir)?,
+        limits: limits(&table.at("limits"), &raw.limits, dir)?,
+        session: session(&table.at("session"), &raw.session, dir)?,
+        name: name.to_owned(),
+        target: default.target,
+    })
+}
+
+fn check_name(path: &str, name: &str) -> Result<(), ConfigError> {
+    let fits = (1..=64).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if fits {
+        return Ok(());
+    }
+    let accepted = "a name of 1 to 64 letters, digits, `-` and `_`";
+    Err(ConfigError::value(path, &Value::String(name.to_owned()), accepted))
+}
+
+fn authorization(path: &str, leaf: &Leaf, dir: &Path) -> Result<Authorization, ConfigError> {
+    match leaf {
+        None => Ok(Authorization::Forward),
+        Some(Value::String(word)) if word == "forward" => Ok(Authorization::Forward),
+        Some(Value::String(word)) if word == "strip" => Ok(Authorization::Strip),
+        Some(Value::Table(table)) if table.len() == 1 && table.contains_key("value") => {
+            secrets::header_value(&below(path, "value"), &table["value"], dir).map(Authorization::Fixed)
+        }
+        Some(other) => {
+            let accepted = "\"forward\", \"strip\" or { value = \"...\" }, the value being the whole header value, \
+                            such as \"file:PATH\" or \"Bearer ${NAME}\"";
+            Err(ConfigError::value(path, other, accepted))
+        }
+    }
+}
+
+fn headers(path: &str, leaf: &Leaf, dir: &Path) -> Result<Vec<(String, Secret)>, ConfigError> {
+    let table = match leaf {
+        None => return Ok(Vec::new()),
+        Some(Value::Table(table)) => table,
+        Some(other) => {
+            return Err(ConfigError::value(path, other, "a table of header names and values"));
+        }
+    };
+    let mut headers: Vec<(String, Secret)> = Vec::with_capacity(table.len());
+    for (name, value) in table {
+        let at = below(path, name);
+        let name = net::free_header_name(&at, value, name)?;
+        if headers.iter().any(|(other, _)| *other == name) {
+            return Err(ConfigError::value(
+                &at,
+                value,
+                "each header once; upper and lower case are the same",
+            ));
+        }
+        headers.push((name, secrets::header_value(&at, value, dir)?));
+    }
+    Ok(headers)
+}
+
+fn forward_headers(
+    table: &Table<'_>,
+    leaf: &Leaf,
+    set: &[(String, Secret)],
+) -> Result<Vec<String>, ConfigError> {
+    // Browsers' credentials and origin are about the proxy's own address, not about the upstream (A13.10).
+    const NEVER: &[&str] = &["cookie", "origin"];
+    let names = table.list("forward_headers", leaf, "a header name", |path, value| {
+        let name = text(path, value, "a header name")?;
+        let name = net::free_header_name(path, value, name)?;
+        if NEVER.contains(&name.as_str()) {
+            return Err(ConfigError::value(path, value, "a header other than `cookie` and `origin`"));
+        }
+        if set.iter().any(|(other, _)| *other == name) {
+            return Err(ConfigError::value(path, value, "a header that `headers` does not set already"));
+        }
+        Ok(name)
+    })?;
+    Ok(names.into_iter().collect::<BTreeSet<_>>().into_iter().collect())
+}
+
+fn timeouts(path: &str, raw: &raw::UpstreamTimeouts, dir: &Path) -> Result<UpstreamTimeouts, ConfigError> {
+    let table = Table { path, dir };
+    let default = UpstreamTimeouts::default();
+    Ok(UpstreamTimeouts {
+        connect: table.duration("connect", &raw.connect, default.connect, MS..=HOUR)?,
+        probe: table.duration("probe", &raw.probe, default.probe, MS..=HOUR)?,
+        initialize: table.duration("initialize", &raw.initialize, default.initialize, MS..=HOUR)?,
+        request: table.duration("request", &raw.request, default.request, MS..=DAY)?,
+        pool_idle: table.duration("pool_idle", &raw.pool_idle, default.pool_idle, Duration::ZERO..=DAY)?,
+    })
+}
+
+fn limits(path: &str, raw: &raw::UpstreamLimits, dir: &Path) -> Result<UpstreamLimits, ConfigError> {
+    let table = Table { path, dir };
+    let default = UpstreamLimits::default();
+    Ok(UpstreamLimits {
+        message_bytes: table.size(
+            "message_bytes",
+            &raw.message_bytes,
+            default.message_bytes,
+            1 << 10..=1 << 31,
+        )?,
+        pool_connections: table.count(
+            "pool_connections",
+            &raw.pool_connections,
+            default.pool_connections,
+            0..=65_536,
+        )?,
+        redirects: table.count("redirects", &raw.redirects, default.redirects, 0..=10)?,
+        resumptions: table.count("resumptions", &raw.resumptions, default.resumptions, 0..=100)?,
+    })
+}
+
+fn session(path: &str, raw: &raw::Session, dir: &Path) -> Result<Session, ConfigError> {
+    const SCOPES: &[(&str, SessionScope)] =
+        &[("principal", SessionScope::Principal), ("request", SessionScope::Request)];
+    let table = Table { path, dir };
+    let default = Session::default();
+    Ok(Session {
+        scope: table.word("scope", &raw.scope, default.scope, SCOPES)?,
+        affinity: match &raw.affinity {
+            Some(value) => Some(affinity(&table.at("affinity"), value)?),
+            None => default.affinity,
+        },
+        max: table.count("max", &raw.max, default.max, 1..=1_000_000)?,
+        idle: table.duration("idle", &raw.idle, default.idle, MS..=DAY)?,
+    })
+}
+
+fn affinity(path: &str, value: &Value) -> Result<Affinity, ConfigError> {
+    const ACCEPTED: &str = "\"header:NAME\" with a header name, or \"meta:KEY\" with a key of `params._meta`";
+    let given = text(path, value, ACCEPTED)?;
+    let affinity = match given.split_once(':') {
+        Some(("header", name)) => net::header_name(name).map(Affinity::Header),
+        Some(("meta", key)) => {
+            let plain = !key.is_empty() && !key.contains(|c: char| c.is_whitespace() || c.is_control());
+            plain.then(|| Affinity::Meta(key.to_owned()))
+        }
+        _ => None,
+    };
+    affinity.ok_or_else(|| ConfigError::value(path, value, ACCEPTED))
+}

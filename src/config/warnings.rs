@@ -1,0 +1,67 @@
+//! What is allowed, but should be known: settings that work and may surprise.
+//!
+//! Owns the list of such combinations. Never refuses anything.
+
+use std::fmt;
+
+use super::{Authorization, Config, SessionScope, Target, Upstream, net};
+
+/// A remark on the setting at `path`.
+#[derive(Debug)]
+pub(super) struct Warning {
+    pub(super) path: String,
+    pub(super) text: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.text)
+    }
+}
+
+pub(super) fn of(config: &Config) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut warn = |path: String, text: String| warnings.push(Warning { path, text });
+    let listen = &config.listen;
+    let address = listen.address;
+    let exposed = !address.ip().to_canonical().is_loopback();
+    if exposed && listen.tls.is_none() {
+        let text =
+            format!("{address} lets other machines connect, and without TLS credentials travel in clear");
+        warn("listen.address".into(), text);
+    }
+    if exposed && listen.allowed_hosts.is_empty() {
+        let text = "empty, so the Host header is not checked on an address that is not loopback";
+        warn("listen.allowed_hosts".into(), text.into());
+    }
+    if listen.allowed_origins.iter().any(|origin| origin == "*") {
+        let text = "\"*\" lets any web page call through its visitor's browser";
+        warn("listen.allowed_origins".into(), text.into());
+    }
+    for upstream in &config.upstreams {
+        of_upstream(upstream, exposed, &mut warn);
+    }
+    warnings
+}
+
+fn of_upstream(upstream: &Upstream, exposed: bool, warn: &mut impl FnMut(String, String)) {
+    let at = |setting: &str| format!("upstream.{}.{setting}", upstream.name);
+    if let Target::Http(url) = &upstream.target {
+        if url.scheme() == "http" && !net::is_loopback(url) {
+            let host = url.host_str().unwrap_or_default();
+            let text =
+                format!("plain http to {host}, not this machine: requests and credentials travel in clear");
+            warn(at("url"), text);
+        }
+        if url.scheme() == "http" && !upstream.ca_files.is_empty() {
+            warn(at("ca_files"), "no effect, as the url is plain http".into());
+        }
+    }
+    if exposed && matches!(upstream.authorization, Authorization::Fixed(_)) {
+        let text = "whoever can connect to the proxy acts with this fixed credential";
+        warn(at("authorization"), text.into());
+    }
+    if upstream.session.scope == SessionScope::Request && upstream.session.affinity.is_some() {
+        warn(at("session.affinity"), "no effect with session.scope = \"request\"".into());
+    }
+}

@@ -1,0 +1,44 @@
+//! One request of one client, on its way to a server.
+
+use crate::wire::jsonrpc::{Id, Request};
+use crate::wire::method::Method;
+use hyper::HeaderMap;
+use hyper::header::HeaderValue;
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+/// A request that has passed the checks of its client's era.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub request: Request,
+    pub method: Method,
+    pub principal: Principal,
+    /// The client's request headers; what of them goes on is the upstream edge's decision (A13).
+    pub headers: HeaderMap,
+    /// When the caller's answer is due at the latest.
+    pub deadline: Instant,
+}
+
+impl Call {
+    pub fn id(&self) -> &Id {
+        &self.request.id
+    }
+}
+
+/// Whom a request belongs to. Nothing that one principal caused is shown to another (invariant 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// No `Authorization` header: all such callers are one.
+    Anonymous,
+    /// SHA-256 of the `Authorization` value, so that the credential itself is not kept as a key.
+    Credential([u8; 32]),
+}
+
+impl Principal {
+    pub fn of(authorization: Option<&HeaderValue>) -> Self {
+        match authorization {
+            None => Principal::Anonymous,
+            Some(value) => Principal::Credential(Sha256::digest(value.as_bytes()).into()),
+        }
+    }
+}

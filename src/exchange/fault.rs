@@ -1,0 +1,84 @@
+//! Why a call ended without its server's answer.
+//!
+//! One type for the whole core; each downstream era has a table from it to the wire (`downstream::modern::respond`).
+
+use hyper::header::HeaderValue;
+use std::borrow::Cow;
+
+/// A failure, in words for the caller. Never holds arguments, credentials or the upstream's address.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{text}")]
+pub struct Fault {
+    pub kind: FaultKind,
+    pub text: Cow<'static, str>,
+    /// JSON text for the error's `data`.
+    pub data: Option<String>,
+    /// `Retry-After` of the side that refused, passed on as it is.
+    pub retry_after: Option<HeaderValue>,
+}
+
+/// What went wrong, which decides status and code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The request's own fault: -32602.
+    InvalidParams,
+    /// -32601.
+    MethodNotFound,
+    /// The server needs a capability that the request does not declare: -32021; `data` holds `requiredCapabilities`.
+    MissingCapability,
+    /// The upstream asks for a credential (401) or refuses the one it got (403); its challenge goes to the caller.
+    Unauthorized { status: u16, challenge: Option<HeaderValue> },
+    /// The upstream limits the rate: 429.
+    RateLimited,
+    /// The upstream could not be reached, broke off, or answered with something that is no MCP.
+    BadGateway,
+    /// Time ran out.
+    Timeout,
+    /// A bound of the proxy is reached: 503.
+    Busy,
+    /// The process is about to end: 503.
+    Draining,
+    /// The server asks the client something in a way that this version does not carry.
+    NotBridged,
+    /// A fault of the proxy itself.
+    Internal,
+}
+
+impl Fault {
+    pub fn new(kind: FaultKind, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, text: text.into(), data: None, retry_after: None }
+    }
+
+    pub fn with_data(mut self, data: impl Into<String>) -> Self {
+        self.data = Some(data.into());
+        self
+    }
+
+    pub fn with_retry_after(mut self, value: Option<HeaderValue>) -> Self {
+        self.retry_after = value;
+        self
+    }
+
+    pub fn bad_gateway(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(FaultKind::BadGateway, text)
+    }
+}
+
+impl FaultKind {
+    /// For logs and metrics.
+    pub fn label(&self) -> &'static str {
+        match self {
+            FaultKind::InvalidParams => "invalid-params",
+            FaultKind::MethodNotFound => "method-not-found",
+            FaultKind::MissingCapability => "missing-capability",
+            FaultKind::Unauthorized { .. } => "unauthorized",
+            FaultKind::RateLimited => "rate-limited",
+            FaultKind::BadGateway => "bad-gateway",
+            FaultKind::Timeout => "timeout",
+            FaultKind::Busy => "busy",
+            FaultKind::Draining => "draining",
+            FaultKind::NotBridged => "not-bridged",
+            FaultKind::Internal => "internal",
+        }
+    }
+}

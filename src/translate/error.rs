@@ -1,0 +1,87 @@
+//! A legacy server's error as a modern client is to see it.
+//!
+//! Rules: A7.6, A11, B3; vectors D16, D24-D26, D29.
+
+use crate::wire::json::{Limits, Splice};
+use crate::wire::jsonrpc::{self, Id, Request, Response, RpcError, code};
+use crate::wire::method::Method;
+use crate::wire::payload::Payload;
+use bytes::Bytes;
+
+/// The code that the client sees and the whole message under its id.
+pub fn to_modern(
+    response: &Response,
+    error: &RpcError,
+    request: &Request,
+    method: Method,
+    limits: Limits,
+) -> (i64, Payload) {
+    match error.code {
+        code::RESOURCE_NOT_FOUND if method == Method::ResourcesRead => {
+            (code::INVALID_PARAMS, not_found(response, error, request, limits))
+        }
+        // No modern meaning under any other method, and codes that the modern revision reserves for itself:
+        // passed on as they are, the client would act on a meaning that the server did not have (A11.6, A11.12).
+        code::RESOURCE_NOT_FOUND | -32099..=-32020 => {
+            (code::INTERNAL_ERROR, wrapped(response, error, &request.id))
+        }
+        other => (other, under_id(response, &request.id, Splice::new(&response.text))),
+    }
+}
+
+/// -32002 becomes -32602; `data` is kept, and `data.uri` added so that the client can tell which one (B3).
+fn not_found(response: &Response, error: &RpcError, request: &Request, limits: Limits) -> Payload {
+    let mut splice = Splice::new(&response.text);
+    splice.replace(error.code_span, code::INVALID_PARAMS.to_string());
+    let uri = request.params.body().and_then(|body| body.object.first(&request.text, "uri"));
+    if let Some(uri) = uri {
+        let uri = String::from_utf8_lossy(uri.of(&request.text));
+        match error.data {
+            None => {
+                // Right behind the code, so that the comma is always right.
+                let at = crate::wire::json::Span { start: error.code_span.end, end: error.code_span.end };
+                splice.replace(at, format!(",\"data\":{{\"uri\":{uri}}}"));
+            }
+            Some(span) => {
+                let data = super::declared::object(&response.text, span, limits);
+                if let Some(data) = data.filter(|data| data.first(&response.text, "uri").is_none()) {
+                    splice.rewrite(&data, |_| true, format!("\"uri\":{uri}"));
+                }
+            }
+        }
+    }
+    under_id(response, &request.id, splice)
+}
+
+/// -32603 that keeps the server's own code and data where no client takes them for the protocol's.
+fn wrapped(response: &Response, error: &RpcError, id: &Id) -> Payload {
+    let data = match error.data {
+        Some(span) => {
+            let original = String::from_utf8_lossy(span.of(&response.text));
+            format!("{{\"originalCode\":{},\"originalData\":{original}}}", error.code)
+        }
+        None => format!("{{\"originalCode\":{}}}", error.code),
+    };
+    let message = error.message(&response.text);
+    Payload::from(jsonrpc::error(Some(id), code::INTERNAL_ERROR, &message, Some(&data)))
+}
+
+fn under_id(response: &Response, id: &Id, mut splice: Splice<'_>) -> Payload {
+    match response.id {
+        Some(span) => splice.replace(span, id.raw().clone()),
+        // The server could not tell the id; the answer is ours to address.
+        None => {
+            let text = &response.text;
+            let mut cursor = crate::wire::json::Cursor::on_prefix(
+                text,
+                Limits { nesting: usize::MAX, members: usize::MAX },
+            );
+            if let Ok(top) = cursor.object(|cursor, _| cursor.skip()) {
+                let mut add = b"\"id\":".to_vec();
+                add.extend_from_slice(id.raw());
+                splice.rewrite(&top, |member| !member.is(text, "id"), Bytes::from(add));
+            }
+        }
+    }
+    splice.finish()
+}

@@ -1,0 +1,142 @@
+//! A legacy server's result as a modern client is to see it.
+//!
+//! Rules: A4.10, A4.11, A4.13, A5.14, A7.9, B12; vectors D12-D14, D19, D20, D66; tools of a list in `tools`.
+
+use super::{declared, tools};
+use crate::wire::json::{Cursor, Limits, Object, Splice};
+use crate::wire::jsonrpc::{Body, Id, Response};
+use crate::wire::meta;
+use crate::wire::method::Method;
+use crate::wire::payload::Payload;
+use bytes::Bytes;
+
+/// What a legacy result cannot say in its own right: a modern meaning of these names was not intended (A4.10, A4.11).
+const OVERWRITTEN: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
+
+/// Members that completion values may have at most (A7.9).
+const COMPLETION_VALUES: usize = 100;
+
+/// A result on its way up, and what was found in it that the operator should know.
+#[derive(Debug)]
+pub struct Translated {
+    pub message: Payload,
+    pub findings: Vec<tools::Finding>,
+}
+
+/// The whole message under the client's id. `server_info` is the raw JSON that the server gave at `initialize`.
+pub fn to_modern(
+    response: &Response,
+    body: &Body,
+    method: Method,
+    id: &Id,
+    server_info: &Bytes,
+    limits: Limits,
+) -> Translated {
+    let text = &response.text;
+    let mut findings = Vec::new();
+    let mut splice = Splice::new(text);
+    if let Some(span) = response.id {
+        splice.replace(span, id.raw().clone());
+    }
+    let mut add = String::with_capacity(160 + server_info.len());
+    add.push_str("\"resultType\":\"complete\"");
+    if method.cacheable() {
+        add.push_str(",\"ttlMs\":0,\"cacheScope\":\"private\"");
+    }
+    match &body.meta {
+        Some(object) => meta_of(&mut splice, text, object, server_info),
+        None => {
+            add.push_str(",\"_meta\":{");
+            push_server_info(&mut add, server_info);
+            add.push('}');
+        }
+    }
+    match method {
+        Method::ToolsCall => content(&mut add, text, &body.object),
+        Method::ToolsList => findings = tools::rewrite(&mut splice, text, &body.object),
+        Method::Complete => completion(&mut splice, text, &body.object, limits),
+        Method::Discover
+        | Method::PromptsList
+        | Method::PromptsGet
+        | Method::ResourcesList
+        | Method::ResourcesTemplatesList
+        | Method::ResourcesRead
+        | Method::Listen
+        | Method::Task
+        | Method::LegacyOnly(_)
+        | Method::ServerToClient
+        | Method::Custom => {}
+    }
+    let keep = |name: &str| !OVERWRITTEN.contains(&name);
+    splice.rewrite(&body.object, |member| member.name(text).is_none_or(|name| keep(&name)), add);
+    Translated { message: splice.finish(), findings }
+}
+
+/// A server's own value under the reserved name stays (A4.13).
+fn meta_of(splice: &mut Splice<'_>, text: &Bytes, object: &Object, server_info: &Bytes) {
+    let mut add = String::new();
+    if object.first(text, meta::SERVER_INFO).is_none() {
+        push_server_info(&mut add, server_info);
+    }
+    let foreign = [meta::RELATED_TASK, meta::SUBSCRIPTION_ID];
+    splice.rewrite(
+        object,
+        |member| member.name(text).is_none_or(|name| !foreign.contains(&name.as_ref())),
+        add,
+    );
+}
+
+fn push_server_info(out: &mut String, server_info: &Bytes) {
+    out.push('"');
+    out.push_str(meta::SERVER_INFO);
+    out.push_str("\":");
+    // Raw JSON out of a message that was checked for UTF-8.
+    out.push_str(&String::from_utf8_lossy(server_info));
+}
+
+/// `content` is required of every revision; a server that sends only `structuredContent` gets it as text (A5.14).
+fn content(add: &mut String, text: &Bytes, object: &Object) {
+    if object.first(text, "content").is_some() {
+        return;
+    }
+    match object.first(text, "structuredContent") {
+        Some(span) => {
+            add.push_str(",\"content\":[{\"type\":\"text\",\"text\":");
+            crate::wire::json::quote_into(add, &String::from_utf8_lossy(span.of(text)));
+            add.push_str("}]");
+        }
+        None => add.push_str(",\"content\":[]"),
+    }
+}
+
+/// No more than 100 values; what was cut off is announced by `hasMore` (A7.9).
+fn completion(splice: &mut Splice<'_>, text: &Bytes, object: &Object, limits: Limits) {
+    let Some(completion) =
+        object.first(text, "completion").and_then(|span| declared::object(text, span, limits))
+    else {
+        return;
+    };
+    let Some(values) = completion.first(text, "values") else { return };
+    let mut cut = None;
+    let mut count = 0;
+    let mut cursor = Cursor::on_prefix(values.of(text), limits);
+    let read = cursor.array(|cursor| {
+        let item = cursor.skip()?;
+        count += 1;
+        if count == COMPLETION_VALUES {
+            cut = Some(item.end + values.start);
+        }
+        Ok(())
+    });
+    let (Ok(_), Some(cut)) = (read, cut) else { return };
+    if count <= COMPLETION_VALUES {
+        return;
+    }
+    splice.replace(crate::wire::json::Span { start: cut, end: values.end - 1 }, Bytes::new());
+    match completion.first(text, "hasMore") {
+        Some(span) => splice.replace(span, "true"),
+        None => {
+            splice.rewrite(&completion, |_| true, "\"hasMore\":true");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Settings from outside the crate: files on disk, secrets, the examples, and what `check` prints.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mcp_janus::cli::{Exit, check, check_with};
+use mcp_janus::config::{Authorization, Config, Loaded, Target, Upstream, load_file};
+use tempfile::TempDir;
+
+fn configs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("configs")
+}
+
+/// A directory with what the examples refer to, and a file in it.
+fn place(text: &str) -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    for inner in ["tls", "secrets"] {
+        fs::create_dir(dir.path().join(inner)).unwrap();
+    }
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    for name in ["tls/server.crt", "tls/company-ca.pem"] {
+        fs::write(dir.path().join(name), certified.cert.pem()).unwrap();
+    }
+    fs::write(dir.path().join("tls/server.key"), certified.signing_key.serialize_pem()).unwrap();
+    fs::write(dir.path().join("secrets/authorization"), "Bearer s3cret\n").unwrap();
+    let file = dir.path().join("janus.toml");
+    fs::write(&file, text).unwrap();
+    (dir, file)
+}
+
+fn env(name: &str) -> Option<String> {
+    (name == "SEARCH_API_KEY").then(|| "s3cret".to_owned())
+}
+
+fn load(text: &str) -> Loaded {
+    let (_dir, file) = place(text);
+    load_file(&file, &env).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn refusal(text: &str) -> String {
+    let (_dir, file) = place(text);
+    load_file(&file, &env).expect_err(text).to_string()
+}
+
+fn with(lines: &str) -> String {
+    format!("[upstream.api]\nurl = \"https://a.example/mcp\"\n{lines}\n")
+}
+
+#[test]
+fn every_example_loads() {
+    let mut seen = 0;
+    for entry in fs::read_dir(configs().join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(path.extension().and_then(|ext| ext.to_str()), Some("toml"), "{}", path.display());
+        load(&fs::read_to_string(&path).unwrap());
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
+}
+
+#[test]
+fn the_file_inside_the_kubernetes_example_loads() {
+    let yaml = fs::read_to_string(configs().join("kubernetes-sidecar.yaml")).unwrap();
+    let inner: Vec<&str> = yaml
+        .lines()
+        .skip_while(|line| *line != "  janus.toml: |")
+        .skip(1)
+        .take_while(|line| line.starts_with("    "))
+        .collect();
+    let loaded = load(&inner.join("\n"));
+    assert!(loaded.config.listen.address.ip().is_unspecified());
+}
+
+#[test]
+fn the_examples_say_what_they_are_for() {
+    let example = |name: &str| load(&fs::read_to_string(configs().join("examples").join(name)).unwrap());
+    let several = example("several-upstreams.toml").config;
+    let paths: Vec<&str> = several.upstreams.iter().map(|upstream| upstream.path.as_str()).collect();
+    assert_eq!(paths, ["/browser/mcp", "/files", "/search/mcp"]);
+    assert_eq!(several.upstreams[2].headers[0].1.expose(), "s3cret");
+    let private = &example("private-ca.toml").config.upstreams[0];
+    assert!(
+        matches!(&private.authorization, Authorization::Fixed(value) if value.expose() == "Bearer s3cret")
+    );
+    assert_eq!(private.ca_files.len(), 1);
+    assert!(example("tls-front.toml").config.listen.tls.is_some());
+    assert!(!example("sidecar.toml").warnings.is_empty());
+}
+
+#[test]
+fn relative_names_are_relative_to_the_file() {
+    let (dir, file) =
+        place(&with("ca_files = ['tls/company-ca.pem']\nheaders = { x = 'file:secrets/authorization' }"));
+    let upstream = load_file(&file, &env).unwrap().config.upstreams.remove(0);
+    assert_eq!(upstream.ca_files, [dir.path().join("tls/company-ca.pem")]);
+    assert_eq!(upstream.headers[0].1.expose(), "Bearer s3cret");
+}
+
+#[test]
+fn files_that_do_not_serve_are_refused() {
+    for (lines, path, part) in [
+        ("ca_files = ['none.pem']", "upstream.api.ca_files[0]", "none.pem"),
+        ("ca_files = ['janus.toml']", "upstream.api.ca_files[0]", "no certificate in it"),
+        ("ca_files = ['tls/server.key']", "upstream.api.ca_files[0]", "no certificate in it"),
+        ("headers = { x = 'file:none' }", "upstream.api.headers.x", "none"),
+        ("headers = { x = 'file:janus.toml' }", "upstream.api.headers.x", "cannot stand in a header"),
+        ("authorization = { value = 'file:none' }", "upstream.api.authorization.value", "none"),
+        ("[listen.tls]\ncertificate = 'tls/server.crt'", "listen.tls.key", "missing"),
+        (
+            "[listen.tls]\ncertificate = 'tls/server.key'\nkey = 'tls/server.key'",
+            "listen.tls.certificate",
+            "no certificate",
+        ),
+        (
+            "[listen.tls]\ncertificate = 'tls/server.crt'\nkey = 'tls/server.crt'",
+            "listen.tls.key",
+            "private key",
+        ),
+    ] {
+        let error = refusal(&with(lines));
+        assert!(error.starts_with(&format!("{path}: ")), "{path}: {error}");
+        assert!(error.contains(part) && error.contains("accepted: "), "{part}: {error}");
+    }
+}
+
+#[test]
+fn secret_files_are_bounded_and_never_shown() {
+    let (dir, file) = place(&with("headers = { x = 'file:big' }"));
+    for content in
+        ["s3cret".repeat(4000), "s3cret\nmore".to_owned(), "s3cret\u{fc}".to_owned(), "\n".to_owned()]
+    {
+        fs::write(dir.path().join("big"), content).unwrap();
+        let error = load_file(&file, &env).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
+    }
+}
+
+#[test]
+fn check_prints_every_setting_and_no_secret() {
+    let text = "[upstream.api]\nurl = 'https://a.example/mcp?key=s3cret'\n\
+                headers = { X-Key = '${SEARCH_API_KEY}', X-Other = 'file:secrets/authorization' }\n\
+                authorization = { value = 'file:secrets/authorization' }\n\
+                session.affinity = 'meta:$${a}'\n[listen.tls]\ncertificate = 'tls/server.crt'\nkey = 'tls/server.key'\n";
+    let (_dir, file) = place(text);
+    let loaded = load_file(&file, &env).unwrap();
+    let (output, exit) = check_with(&file, &env);
+    assert_eq!(exit, Exit::Ok);
+    for shown in [&output, &format!("{loaded:?}").replace("key=s3cret", "")] {
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
+    for part in ["x-key = \"[redacted]\"", "value = \"[redacted]\"", "mcp?[redacted]", "hold = \"500ms\""] {
+        // The keys of `headers` are quoted.
+        assert!(output.replace("\"x-key\"", "x-key").contains(part), "{part} is not in {output}");
+    }
+    let (_dir, file) = place("[upstream.a]\nurl = 'http://a.example/'");
+    assert!(check(&file).0.contains("\n# warning: upstream.a.url: plain http"));
+}
+
+#[test]
+fn what_check_prints_loads_again() {
+    let full = "shutdown_grace = '0s'\nera_cache_file = 'era.json'\n\
+                [upstream.a]\nurl = 'builtin:demo'\nauthorization = 'strip'\nsession.affinity = 'meta:$${a}'\n\
+                [upstream.b]\nurl = 'http://[::1]:3000/mcp?key=x'\nheaders = { x = 'y' }\nforward_headers = ['z']\n\
+                era = 'legacy'\nauthorization = { value = 'Basic abc' }\nca_files = ['tls/company-ca.pem']\n\
+                session = { affinity = 'header:q', scope = 'request' }\n\
+                [listen]\nallowed_hosts = ['a']\nallowed_origins = ['*']\n\
+                tls = { certificate = 'tls/server.crt', key = 'tls/server.key' }\n";
+    let (dir, file) = place(full);
+    let first = load_file(&file, &env).unwrap().config.to_redacted_toml();
+    let again = dir.path().join("again.toml");
+    fs::write(&again, &first).unwrap();
+    assert_eq!(load_file(&again, &env).unwrap().config.to_redacted_toml(), first);
+}
+
+#[test]
+fn check_refuses_with_64_and_names_the_file() {
+    let (_dir, file) = place(&with("era = 'old'"));
+    let (output, exit) = check(&file);
+    assert_eq!(exit, Exit::Usage);
+    assert!(output.contains(&file.display().to_string()), "{output}");
+    assert!(output.contains("upstream.api.era: \"old\" is not accepted; accepted: \"auto\""), "{output}");
+    let (output, exit) = check(Path::new("no/such/file.toml"));
+    assert_eq!(exit, Exit::Usage);
+    assert!(output.contains("no/such/file.toml") && output.contains("accepted: "), "{output}");
+}
+
+#[test]
+fn unwise_settings_are_told() {
+    for (text, path) in [
+        ("[upstream.a]\nurl = 'http://a.example/mcp'", "upstream.a.url"),
+        ("[upstream.a]\nurl = 'http://127.0.0.1/'\nca_files = ['tls/company-ca.pem']", "upstream.a.ca_files"),
+        (
+            "[upstream.a]\nurl = 'builtin:demo'\nsession = { scope = 'request', affinity = 'header:x' }",
+            "upstream.a.session.affinity",
+        ),
+        ("[listen]\nallowed_origins = ['*']\n[upstream.a]\nurl = 'builtin:demo'", "listen.allowed_origins"),
+    ] {
+        let warnings = load(text).warnings;
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].starts_with(&format!("{path}: ")), "{warnings:?}");
+    }
+    let open = "[listen]\naddress = '0.0.0.0:1'\n[upstream.a]\nurl = 'builtin:demo'\nauthorization = { value = 'x' }";
+    assert_eq!(load(open).warnings.len(), 3);
+    for url in [
+        "https://a.example/",
+        "http://localhost:1/",
+        "http://LOCALHOST/",
+        "http://[::1]/",
+        "http://127.9.9.9/",
+    ] {
+        assert_eq!(load(&format!("[upstream.a]\nurl = '{url}'")).warnings, Vec::<String>::new(), "{url}");
+    }
+}
+
+#[test]
+fn an_upstream_comes_from_its_url_alone() {
+    let upstream = Upstream::for_url("http://127.0.0.1:3000/mcp").unwrap();
+    let config = Config::single(upstream);
+    let file = load("[upstream.default]\nurl = 'http://127.0.0.1:3000/mcp'").config;
+    assert_eq!(config.to_redacted_toml(), file.to_redacted_toml());
+    assert_eq!(Upstream::for_url("builtin:demo").unwrap().target, Target::Demo);
+    let error = Upstream::for_url("mcp").unwrap_err().to_string();
+    assert!(error.starts_with("URL: \"mcp\" is not accepted; accepted: an http://"), "{error}");
+}
