@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use super::http1::{Buffered, Framing, Headers};
 use super::{Reply, rpc, shape_requests, within};
@@ -103,6 +104,8 @@ struct Peer {
     seen: Mutex<Vec<Arc<Seen>>>,
     arrived: Notify,
     connections: AtomicUsize,
+    /// Another peer has taken this one's place; its connections are closed.
+    retired: CancellationToken,
     faults: Arc<Mutex<Vec<String>>>,
 }
 
@@ -187,7 +190,7 @@ impl Net {
         Self::default()
     }
 
-    /// Puts a peer behind `host:port`.
+    /// Puts a peer behind `host:port`; one that was there before goes, with its connections.
     pub fn serve(&self, authority: &str, receiver: Receiver, handler: Handler) -> Upstream {
         let upstream = Upstream(Arc::new(Peer {
             authority: authority.to_owned(),
@@ -197,10 +200,13 @@ impl Net {
             seen: Mutex::default(),
             arrived: Notify::new(),
             connections: AtomicUsize::new(0),
+            retired: CancellationToken::new(),
             faults: Arc::clone(&self.faults),
         }));
         let key = if authority.contains(':') { authority.to_owned() } else { format!("{authority}:80") };
-        self.peers.lock().unwrap().insert(key, upstream.clone());
+        if let Some(Upstream(former)) = self.peers.lock().unwrap().insert(key, upstream.clone()) {
+            former.retired.cancel();
+        }
         upstream
     }
 
@@ -220,8 +226,14 @@ impl Net {
         let (near, far) = tokio::io::duplex(256 * 1024);
         let broken = Arc::new(AtomicBool::new(false));
         let number = peer.connections.fetch_add(1, Ordering::SeqCst);
-        tokio::spawn(serve_connection(peer, Buffered::new(far), number, Arc::clone(&broken)));
-        Ok(Wire { io: near, broken })
+        let gone = peer.retired.child_token();
+        let (breaking, ended) = (Arc::clone(&broken), gone.clone());
+        tokio::spawn(async move {
+            let serving = serve_connection(peer, Buffered::new(far), number, breaking);
+            ended.run_until_cancelled(serving).await;
+            ended.cancel();
+        });
+        Ok(Wire { io: near, broken, gone })
     }
 
     /// Every `host:port` dialled, in order.
@@ -266,9 +278,15 @@ async fn serve_connection(
 pub struct Wire {
     io: DuplexStream,
     broken: Arc<AtomicBool>,
+    gone: CancellationToken,
 }
 
 impl Wire {
+    /// The peer has closed its end.
+    pub fn is_gone(&self) -> bool {
+        self.gone.is_cancelled()
+    }
+
     fn reset(&self) -> Option<io::Error> {
         self.broken.load(Ordering::SeqCst).then(|| io::ErrorKind::ConnectionReset.into())
     }

@@ -172,7 +172,7 @@ pub fn assert_modern_error(status: Option<u16>, error: &Value) {
         assert!([-32020, -32021, -32022].contains(&code), "a reserved code without meaning: {context}");
     }
     let expected = match code {
-        -32020..=-32020 | -32022 | -32700 => Some(400),
+        -32020 | -32022 => Some(400),
         -32021 => {
             assert!(error["data"]["requiredCapabilities"].is_object(), "requiredCapabilities: {context}");
             Some(400)
