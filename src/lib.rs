@@ -4,5 +4,8 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod exchange;
+pub mod net;
+pub mod shutdown;
 pub mod translate;
+pub mod upstream;
 pub mod wire;

@@ -1,32 +1,41 @@
-//! A message on its way out: a few pieces of bytes that are sent one after another.
+//! The body of an outgoing HTTP message as a short list of byte slices that are written without being joined.
 //!
-//! Owns the pieces and their sum, and hands them to HTTP as frames with an exact length, so that a spliced message
-//! is never put together in memory. Does not know what the bytes mean.
+//! Owns the list, its total length and how hyper reads it. Does not own what the bytes say: splicing belongs to the
+//! JSON scanner, which hands over slices of the original body with the replaced spans between them.
 
-use bytes::{Bytes, BytesMut};
-use http_body::{Body, Frame, SizeHint};
-use smallvec::SmallVec;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Pieces of one message, in order; none is empty.
+use bytes::{Bytes, BytesMut};
+use http_body::{Body, Frame, SizeHint};
+use smallvec::SmallVec;
+
+/// Parts of one body, in order. A clone shares the bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Payload {
+    /// No part is empty; those before `next` were given out and are empty again.
     parts: SmallVec<[Bytes; 8]>,
     next: usize,
+    /// Bytes not yet given out.
     len: usize,
 }
 
 impl Payload {
-    pub fn push(&mut self, part: Bytes) {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends a part; an empty one is left out.
+    pub fn push(&mut self, part: impl Into<Bytes>) {
+        let part = part.into();
         if !part.is_empty() {
             self.len += part.len();
             self.parts.push(part);
         }
     }
 
-    /// Bytes not yet sent.
+    /// Bytes still to be sent.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -35,20 +44,20 @@ impl Payload {
         self.len == 0
     }
 
-    /// The pieces not yet sent.
+    /// The parts still to be sent.
     pub fn parts(&self) -> &[Bytes] {
-        &self.parts[self.next..]
+        self.parts.get(self.next..).unwrap_or_default()
     }
 
-    /// All pieces in one; copies unless there is just one.
+    /// The whole body in one piece; copies only when there is more than one part.
     pub fn to_bytes(&self) -> Bytes {
         match self.parts() {
             [] => Bytes::new(),
             [one] => one.clone(),
             many => {
-                let mut out = BytesMut::with_capacity(self.len);
-                many.iter().for_each(|part| out.extend_from_slice(part));
-                out.freeze()
+                let mut joined = BytesMut::with_capacity(self.len);
+                many.iter().for_each(|part| joined.extend_from_slice(part));
+                joined.freeze()
             }
         }
     }
@@ -56,15 +65,35 @@ impl Payload {
 
 impl From<Bytes> for Payload {
     fn from(bytes: Bytes) -> Self {
-        let mut payload = Self::default();
+        let mut payload = Self::new();
         payload.push(bytes);
         payload
     }
 }
 
+impl From<Vec<u8>> for Payload {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
 impl From<String> for Payload {
     fn from(text: String) -> Self {
-        Self::from(Bytes::from(text))
+        Bytes::from(text).into()
+    }
+}
+
+impl From<&'static str> for Payload {
+    fn from(text: &'static str) -> Self {
+        Bytes::from_static(text.as_bytes()).into()
+    }
+}
+
+impl<B: Into<Bytes>> FromIterator<B> for Payload {
+    fn from_iter<I: IntoIterator<Item = B>>(parts: I) -> Self {
+        let mut payload = Self::new();
+        parts.into_iter().for_each(|part| payload.push(part));
+        payload
     }
 }
 
@@ -72,24 +101,55 @@ impl Body for Payload {
     type Data = Bytes;
     type Error = Infallible;
 
+    /// Never pending: the connection that writes this body relies on it (see `upstream::transport::link`).
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        _cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = self.next;
-        let Some(part) = self.parts.get_mut(next).map(std::mem::take) else {
-            return Poll::Ready(None);
-        };
-        self.next += 1;
-        self.len -= part.len();
+        let this = &mut *self;
+        let Some(part) = this.parts.get_mut(this.next) else { return Poll::Ready(None) };
+        let part = std::mem::take(part);
+        this.next += 1;
+        this.len -= part.len();
         Poll::Ready(Some(Ok(Frame::data(part))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.next == self.parts.len()
+        self.len == 0
     }
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.len as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt;
+
+    #[tokio::test]
+    async fn parts_come_out_in_order_and_uncopied() {
+        let whole = Bytes::from_static(b"hello, world");
+        let mut payload = Payload::from(whole.slice(..5));
+        payload.push(Bytes::new());
+        payload.push(whole.slice(5..));
+        assert_eq!((payload.len(), payload.parts().len()), (12, 2));
+        assert_eq!(payload.to_bytes(), whole);
+        let mut seen = Vec::new();
+        while let Some(Ok(frame)) = payload.frame().await {
+            seen.push(frame.into_data().unwrap_or_default());
+        }
+        assert_eq!(seen[0].as_ptr(), whole.as_ptr());
+        assert_eq!(seen[1].as_ptr(), whole[5..].as_ptr());
+        assert!(payload.is_empty() && payload.is_end_stream() && payload.parts().is_empty());
+    }
+
+    #[test]
+    fn nothing_is_the_end_of_the_stream() {
+        let payload = Payload::from(Bytes::new());
+        assert!(payload.is_end_stream());
+        assert_eq!(payload.size_hint().exact(), Some(0));
+        assert_eq!(["a", "", "bc"].into_iter().collect::<Payload>().to_bytes(), "abc");
     }
 }

@@ -1,0 +1,183 @@
+//! One client connection, from its first byte to its last.
+//!
+//! Owns the protocol settings, the connection's times and its part in a drain. Does not own sockets, nor which requests
+//! are refused ([`refuse`](super::refuse)).
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use super::Handler;
+use super::body::EdgeBody;
+use super::guard::Guard;
+use super::refuse;
+use super::watch::{Activity, InWork, Verdict, Watched};
+use crate::config::{FrontTimeouts, Limits};
+use crate::net::{BoxIo, Stream};
+use crate::shutdown::Shutdown;
+
+/// hyper's own bound on a head lies this far above `limits.header_bytes`, so that the refusal is almost always ours.
+const BACKSTOP: usize = 64 * 1024;
+/// Streams of one HTTP/2 connection that may be open at once.
+const STREAMS: u32 = 256;
+/// HTTP/2 pings find clients that vanished with a stream open.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// A connection over the limit gets this long to send its request and read the refusal.
+const REFUSAL_TIME: Duration = Duration::from_secs(2);
+/// Everything that the connections of one listener share.
+pub struct Front<H> {
+    handler: H,
+    guard: Guard,
+    header_bytes: usize,
+    timeouts: FrontTimeouts,
+    shutdown: Shutdown,
+    tls: Option<TlsAcceptor>,
+    builder: auto::Builder<Shutdown>,
+}
+
+/// Whether a connection found room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    Admitted,
+    /// The connection limit is reached: every request is answered 503.
+    Refused,
+}
+
+impl<H: Handler> Front<H> {
+    pub fn new(
+        handler: H,
+        guard: Guard,
+        limits: &Limits,
+        timeouts: &FrontTimeouts,
+        shutdown: Shutdown,
+    ) -> Self {
+        Self {
+            handler,
+            guard,
+            header_bytes: limits.header_bytes,
+            timeouts: timeouts.clone(),
+            builder: builder(limits, &shutdown),
+            shutdown,
+            tls: None,
+        }
+    }
+
+    pub(super) fn with_tls(mut self, tls: Option<TlsAcceptor>) -> Self {
+        self.tls = tls;
+        self
+    }
+
+    /// Serves one connection until either side ends it, it has idled too long, or a drain is over.
+    pub async fn serve_connection(self: Arc<Self>, io: BoxIo, admission: Admission) {
+        let (header, idle) = match admission {
+            Admission::Admitted => (self.timeouts.header, self.timeouts.idle),
+            Admission::Refused => (REFUSAL_TIME.min(self.timeouts.header), REFUSAL_TIME),
+        };
+        let stream = match self.handshake(io, admission).await {
+            Some(stream) => stream,
+            None => return,
+        };
+        let activity = Activity::new();
+        let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+        let service = service_fn(|request| {
+            let (front, work) = (Arc::clone(&self), activity.begin());
+            async move { Ok::<_, Infallible>(front.answer(request, work, admission).await) }
+        });
+        let mut connection = pin!(self.builder.serve_connection(io, service));
+        let mut look = pin!(sleep_until(Instant::now()));
+        let mut draining = pin!(self.shutdown.draining());
+        let mut closing = false;
+        loop {
+            tokio::select! {
+                biased;
+                result = &mut connection => {
+                    if let Err(error) = result {
+                        tracing::debug!(%error, "client connection");
+                    }
+                    return;
+                }
+                () = &mut draining, if !closing => {
+                    connection.as_mut().graceful_shutdown();
+                    closing = true;
+                }
+                () = &mut look => match activity.verdict(header, idle) {
+                    Verdict::Fine(until) => look.as_mut().reset(until),
+                    Verdict::SlowHead => return,
+                    // Already asked to close: what is left is a peer that does not read its last response.
+                    Verdict::Idle if closing => return,
+                    Verdict::Idle => {
+                        connection.as_mut().graceful_shutdown();
+                        closing = true;
+                        look.as_mut().reset(Instant::now() + header);
+                    }
+                },
+                () = self.shutdown.ended() => return,
+            }
+        }
+    }
+
+    async fn handshake(&self, io: BoxIo, admission: Admission) -> Option<Stream> {
+        let Some(acceptor) = &self.tls else { return Some(Stream::Plain(io)) };
+        let limit = match admission {
+            Admission::Admitted => self.timeouts.handshake,
+            Admission::Refused => REFUSAL_TIME.min(self.timeouts.handshake),
+        };
+        let handshake = async {
+            tokio::select! {
+                biased;
+                () = self.shutdown.draining() => None,
+                done = timeout(limit, acceptor.accept(io)) => Some(done),
+            }
+        };
+        match handshake.await? {
+            Ok(Ok(tls)) => Some(Stream::Tls(Box::new(tls.into()))),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "TLS handshake with a client");
+                None
+            }
+            Err(_elapsed) => None,
+        }
+    }
+
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        work: InWork,
+        admission: Admission,
+    ) -> Response<EdgeBody<H::Body>> {
+        let refusal = match admission {
+            Admission::Refused => Some(refuse::over_connection_limit()),
+            Admission::Admitted => refuse::before_handler(&request, &self.guard, self.header_bytes, || {
+                !self.shutdown.is_draining() && self.handler.ready()
+            }),
+        };
+        let Some(refusal) = refusal else {
+            return self.handler.handle(request).await.map(|body| EdgeBody::handler(body, work));
+        };
+        let last = admission == Admission::Refused;
+        refuse::finish(refusal, request, last).await.map(|bytes| EdgeBody::own(bytes, work))
+    }
+}
+
+fn builder(limits: &Limits, shutdown: &Shutdown) -> auto::Builder<Shutdown> {
+    let backstop = limits.header_bytes.saturating_add(BACKSTOP);
+    let mut builder = auto::Builder::new(shutdown.clone());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(backstop);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(u32::try_from(backstop).unwrap_or(u32::MAX))
+        .max_concurrent_streams(STREAMS)
+        .adaptive_window(true)
+        .keep_alive_interval(PING_INTERVAL);
+    builder
+}

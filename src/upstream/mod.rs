@@ -1,0 +1,3 @@
+//! The edge to servers.
+
+pub mod transport;

@@ -1,0 +1,213 @@
+//! Requests to an HTTP upstream: one endpoint, pooled connections, and a response or a typed reason why there is none.
+//!
+//! Owns the pool, `Host`, redirects and the one safe kind of retry. Does not own headers beyond `Host`, nor bodies of
+//! responses: those stream to the caller. Architecture, "Retries"; cases C30 and C61 (second half).
+//!
+//! Tasks: hyper runs each pooled connection in a task of its own. Such a task belongs to the transport and ends when the
+//! peer closes, when the connection has idled for `pool_idle`, or when the transport and the last response body on that
+//! connection are dropped. It is not tracked by the shutdown, whose grace period would otherwise wait for idle ones.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+use super::connect::{Connector, Route};
+use super::error::{Again, Failure, Phase, RedirectRefusal, SendError, TransportBuildError};
+use super::{redirect, tls};
+use crate::config::{Target, Upstream};
+use crate::net::{Dial, Origin, Scheme};
+use crate::wire::payload::Payload;
+
+/// Interval and patience of HTTP/2 pings, so that a connection to a peer that vanished does not stay in use.
+const PING_INTERVAL: Duration = Duration::from_secs(15);
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The part of a request that the caller decides; the URI is the upstream's, and so is `Host`.
+#[derive(Debug, Clone)]
+pub struct RequestHead {
+    pub method: Method,
+    pub headers: HeaderMap,
+}
+
+/// A way to one HTTP endpoint. Clones share the pool.
+#[derive(Clone)]
+pub struct HttpTransport {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: Client<Connector, Payload>,
+    origin: Origin,
+    /// `origin` as errors show it.
+    shown: String,
+    url: Url,
+    uri: Uri,
+    /// Set for `http`, where only HTTP/1.1 is spoken; otherwise hyper derives it once the protocol is known.
+    host: Option<HeaderValue>,
+    redirects: usize,
+    /// Pooled connections that may turn out dead, one after the other, before a new one is made.
+    stale: usize,
+    response_limit: Duration,
+}
+
+impl HttpTransport {
+    /// Reads certificate authorities if the upstream is `https`; connects to nothing yet.
+    pub fn new(upstream: &Upstream, dial: Arc<dyn Dial>) -> Result<Self, TransportBuildError> {
+        let Target::Http(url) = &upstream.target else {
+            return Err(TransportBuildError::NotHttp { upstream: upstream.name.clone() });
+        };
+        let refused = |reason: String| TransportBuildError::Url {
+            upstream: upstream.name.clone(),
+            url: without_credentials(url),
+            reason,
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(refused("credentials belong in `authorization`, not in the URL".to_owned()));
+        }
+        let mut url = url.clone();
+        url.set_fragment(None);
+        let origin = Origin::try_from(&url).map_err(|error| refused(error.to_string()))?;
+        let uri: Uri =
+            url.as_str().parse().map_err(|error: http::uri::InvalidUri| refused(error.to_string()))?;
+        let host = match (origin.scheme, uri.authority()) {
+            (Scheme::Http, Some(authority)) => HeaderValue::from_str(authority.as_str()).ok(),
+            (Scheme::Http, None) | (Scheme::Https, _) => None,
+        };
+        let route = Route {
+            tls: tls::connector(upstream, &origin)?,
+            origin: origin.clone(),
+            dial,
+            limit: upstream.timeouts.connect,
+        };
+        let inner = Inner {
+            client: client(upstream, Connector(Arc::new(route))),
+            shown: origin.to_string(),
+            origin,
+            url,
+            uri,
+            host,
+            redirects: upstream.limits.redirects,
+            stale: upstream.limits.pool_connections,
+            response_limit: upstream.timeouts.request,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Sends one request to the endpoint and waits for the head of the response, `timeouts.request` at most.
+    pub async fn send(&self, head: RequestHead, body: Payload) -> Result<Response<Incoming>, SendError> {
+        self.send_within(self.inner.response_limit, head, body).await
+    }
+
+    /// As [`send`](Self::send), with a limit of its own (probe, `initialize`). Dropping the future gives the request up:
+    /// HTTP/1 closes the connection, HTTP/2 resets the stream.
+    pub async fn send_within(
+        &self,
+        limit: Duration,
+        head: RequestHead,
+        body: Payload,
+    ) -> Result<Response<Incoming>, SendError> {
+        timeout_at(Instant::now() + limit, self.inner.follow(head, body))
+            .await
+            .unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit }))
+    }
+
+    /// The endpoint, for logs; holds no credentials.
+    pub fn url(&self) -> &Url {
+        &self.inner.url
+    }
+}
+
+impl Inner {
+    async fn follow(&self, mut head: RequestHead, body: Payload) -> Result<Response<Incoming>, SendError> {
+        match &self.host {
+            Some(host) => head.headers.insert(header::HOST, host.clone()),
+            None => head.headers.remove(header::HOST),
+        };
+        let response = self.deliver(&self.uri, &head, &body).await?;
+        let Some(target) = self.redirected(&response, &self.url) else { return Ok(response) };
+        self.follow_on(target?, &head, &body).await
+    }
+
+    /// The rare half of `follow`, kept out of its future.
+    async fn follow_on(
+        &self,
+        mut target: redirect::Target,
+        head: &RequestHead,
+        body: &Payload,
+    ) -> Result<Response<Incoming>, SendError> {
+        for _hop in 0..self.redirects {
+            let response = self.deliver(&target.uri, head, body).await?;
+            target = match self.redirected(&response, &target.url) {
+                None => return Ok(response),
+                Some(next) => next?,
+            };
+        }
+        Err(RedirectRefusal::TooMany { limit: self.redirects }.into())
+    }
+
+    fn redirected(
+        &self,
+        response: &Response<Incoming>,
+        from: &Url,
+    ) -> Option<Result<redirect::Target, RedirectRefusal>> {
+        redirect::target(response.status(), response.headers(), from, &self.origin)
+    }
+
+    /// Sends until the request was handed over in full once, and never after that.
+    async fn deliver(
+        &self,
+        uri: &Uri,
+        head: &RequestHead,
+        body: &Payload,
+    ) -> Result<Response<Incoming>, SendError> {
+        let mut stale = self.stale;
+        let mut once = true;
+        loop {
+            let failure = match self.client.request(request(uri, head, body)).await {
+                Ok(response) => return Ok(response),
+                Err(error) => Failure::of(error, &self.shown),
+            };
+            match failure.again {
+                Again::StalePool if stale > 0 => stale -= 1,
+                Again::StalePool | Again::Once if once => once = false,
+                Again::No | Again::StalePool | Again::Once => return Err(failure.error),
+            }
+        }
+    }
+}
+
+/// Shares the bytes of the body and of header values.
+fn request(uri: &Uri, head: &RequestHead, body: &Payload) -> Request<Payload> {
+    let mut request = Request::new(body.clone());
+    *request.method_mut() = head.method.clone();
+    *request.uri_mut() = uri.clone();
+    *request.headers_mut() = head.headers.clone();
+    request
+}
+
+fn client(upstream: &Upstream, connector: Connector) -> Client<Connector, Payload> {
+    Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(upstream.timeouts.pool_idle)
+        .pool_max_idle_per_host(upstream.limits.pool_connections)
+        .retry_canceled_requests(true)
+        .http2_adaptive_window(true)
+        .http2_keep_alive_interval(PING_INTERVAL)
+        .http2_keep_alive_timeout(PING_TIMEOUT)
+        .http2_keep_alive_while_idle(true)
+        .build(connector)
+}
+
+fn without_credentials(url: &Url) -> String {
+    let mut url = url.clone();
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.into()
+}
