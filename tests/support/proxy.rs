@@ -2,9 +2,14 @@
 //!
 //! Owns the seam between these tests and the program; no other file of the tests names a type of it.
 
+use std::io;
+
+use futures_util::future::BoxFuture;
+use mcp_janus::net::{BoxIo, Dial, Io, Origin};
 use tokio::io::DuplexStream;
 
 use super::client::{self, Answer, Connection};
+use super::net::Wire;
 use super::{Ask, Done, LegacyServer, ModernServer, Net, Upstream};
 
 pub struct Proxy {
@@ -63,6 +68,21 @@ impl Proxy {
     pub fn spawn(&self, ask: &Ask) -> tokio::task::JoinHandle<Done> {
         let (io, ask) = (self.connect(), ask.clone());
         tokio::spawn(async move { client::exchange(io, &ask).await })
+    }
+}
+
+impl Dial for Net {
+    fn dial<'a>(&'a self, origin: &'a Origin) -> BoxFuture<'a, io::Result<BoxIo>> {
+        Box::pin(async move {
+            let wire = Net::dial(self, &origin.host.to_string(), origin.port).await?;
+            Ok(Box::new(wire) as BoxIo)
+        })
+    }
+}
+
+impl Io for Wire {
+    fn is_stale(&self) -> bool {
+        self.is_gone()
     }
 }
 

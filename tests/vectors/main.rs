@@ -9,8 +9,10 @@ mod era;
 mod errors;
 mod ids;
 mod lifecycle;
+mod limits;
 mod questions;
 mod refusals;
+mod relay;
 mod streams;
 #[path = "../support/mod.rs"]
 mod support;
