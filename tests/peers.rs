@@ -6,7 +6,7 @@
 mod support;
 
 use support::http1::Buffered;
-use support::{Net, Proxy, sse, within};
+use support::{Net, json, shape, sse, within};
 use tokio::io::AsyncWriteExt;
 
 #[tokio::test(start_paused = true)]
@@ -71,5 +71,48 @@ async fn a_breach_in_a_request_is_recorded() {
     for rule in ["Host is", "Accept names", "Content-Type is", "never a batch"] {
         assert!(faults.contains(rule), "{rule} in {faults}");
     }
-    std::mem::forget(Proxy::start(&net).await);
+}
+
+/// Whether a check of the shapes objects.
+fn objects(check: impl FnOnce() + std::panic::UnwindSafe) -> bool {
+    let quiet = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let caught = std::panic::catch_unwind(check).is_err();
+    std::panic::set_hook(quiet);
+    caught
+}
+
+#[test]
+fn the_shapes_object_to_what_the_specification_forbids() {
+    let meta = json!({"io.modelcontextprotocol/serverInfo": {"name": "n", "version": "1"}});
+    let good =
+        json!({"resultType": "complete", "tools": [], "ttlMs": 0, "cacheScope": "private", "_meta": meta});
+    shape::assert_modern_result("tools/list", &good);
+    for missing in ["resultType", "tools", "ttlMs", "cacheScope", "_meta"] {
+        let mut bad = good.clone();
+        bad.as_object_mut().unwrap().remove(missing);
+        assert!(objects(move || shape::assert_modern_result("tools/list", &bad)), "{missing}");
+    }
+    let cached =
+        json!({"resultType": "complete", "content": [], "ttlMs": 0, "cacheScope": "private", "_meta": meta});
+    assert!(objects(move || shape::assert_modern_result("tools/call", &cached)));
+    let asks = json!({"resultType": "input_required", "requestState": "s"});
+    shape::assert_modern_result("tools/call", &asks);
+    assert!(objects(move || shape::assert_modern_result("tools/list", &asks)));
+    shape::assert_modern_error(Some(404), &json!({"code": -32601, "message": "m"}));
+    let table = [
+        (Some(200), json!({"code": -32601, "message": "m"})),
+        (Some(200), json!({"code": -32002, "message": "m"})),
+        (Some(200), json!({"code": -32042, "message": "m"})),
+        (Some(200), json!({"code": -32055, "message": "m"})),
+        (Some(400), json!({"code": -32021, "message": "m"})),
+        (Some(400), json!({"code": -32022, "message": "m", "data": {"supported": []}})),
+        (None, json!({"code": "x", "message": "m"})),
+        (None, json!({"code": 1})),
+        (None, json!({"code": 1, "message": "m", "extra": 1})),
+    ];
+    for (status, error) in table {
+        let shown = error.to_string();
+        assert!(objects(move || shape::assert_modern_error(status, &error)), "{shown}");
+    }
 }
