@@ -1,6 +1,6 @@
 //! D55, D56, D66: tools of a legacy server as a modern client may see them.
 
-use crate::support::{LegacyServer, Proxy, call, json, list};
+use crate::support::{LegacyServer, Net, Proxy, call, json, list};
 
 #[tokio::test(start_paused = true)]
 async fn d55_strip_execution() {
@@ -57,9 +57,11 @@ async fn d66_neither_content_nor_structure() {
 #[tokio::test(start_paused = true)]
 async fn a5_11_tools_keep_their_order_and_their_unknown_members() {
     let tools = r#"{"tools":[{"name":"z","inputSchema":{"type":"object"},"annotations":{"title":"Z","readOnlyHint":true},"icons":[{"src":"https://i.test/i.png"}],"_meta":{"k":1}},{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object"},"vendor":null}]}"#;
-    let (proxy, up) = Proxy::before(&LegacyServer::new().result("tools/list", tools)).await;
+    let net = Net::new();
+    let up = LegacyServer::new().result("tools/list", tools).start(&net);
+    let proxy = Proxy::start(&net).await;
     let done = proxy.send(&list("tools/list")).await;
     let expected: serde_json::Value = serde_json::from_str(tools).unwrap();
     assert_eq!(done.result()["tools"], expected["tools"]);
-    assert_eq!(up.connections(), 1, "nothing is fetched");
+    assert_eq!(net.dialled(), vec!["up.test:80"; up.connections()], "nothing is fetched");
 }
