@@ -10,6 +10,7 @@ mod errors;
 mod ids;
 mod lifecycle;
 mod limits;
+mod methods;
 mod questions;
 mod refusals;
 mod relay;
