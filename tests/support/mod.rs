@@ -1,0 +1,43 @@
+//! Peers for the tests of the proxy as a whole: a raw client, raw servers, and the checks that run on every exchange.
+//!
+//! Owns everything that stands on either side of the proxy in a test. Nothing here uses the proxy's wire code or an
+//! HTTP library: a fault that both sides shared would cancel out. Does not own any expectation of a single test.
+#![allow(dead_code, unused_imports, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
+
+pub mod ask;
+pub mod client;
+pub mod http1;
+pub mod legacy;
+pub mod modern;
+pub mod net;
+pub mod proxy;
+pub mod reply;
+pub mod rpc;
+pub mod shape;
+pub mod shape_requests;
+pub mod sse;
+
+pub use ask::{Ask, CAPS, INFO, VERSION, call, get_prompt, list, read};
+pub use client::{Answer, Done};
+pub use legacy::LegacyServer;
+pub use modern::ModernServer;
+pub use net::{Net, Seen, Upstream};
+pub use proxy::Proxy;
+pub use reply::Reply;
+pub use serde_json::{Value, json};
+
+/// How long, on the paused clock, a test waits for anything before it calls it lost.
+pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3600);
+
+/// Awaits `what`, or fails the test when it never comes; the clock is paused, so this costs no time.
+pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, future).await {
+        Ok(value) => value,
+        Err(_) => panic!("{what}: nothing came within {PATIENCE:?}"),
+    }
+}
+
+/// Lets a span of paused time pass, with everything that falls due in it.
+pub async fn pass(millis: u64) {
+    tokio::time::sleep(std::time::Duration::from_millis(millis)).await;
+}

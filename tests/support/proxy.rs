@@ -1,0 +1,100 @@
+//! The proxy under test: started from a configuration, reached and reaching out in memory only.
+//!
+//! Owns the seam between these tests and the program; no other file of the tests names a type of it.
+
+use std::io;
+
+use futures_util::future::BoxFuture;
+use mcp_janus::net::{BoxIo, Dial, Io, Origin};
+use tokio::io::DuplexStream;
+
+use super::client::{self, Answer, Connection};
+use super::net::Wire;
+use super::{Ask, Done, LegacyServer, ModernServer, Net, Upstream};
+
+pub struct Proxy {
+    net: Net,
+}
+
+impl Proxy {
+    /// One upstream, `http://up.test/mcp`, at `/mcp`, all settings at their defaults.
+    pub async fn start(net: &Net) -> Self {
+        Self::with(net, "").await
+    }
+
+    /// As `start`, with more lines for `[upstream.up]`.
+    pub async fn with(net: &Net, upstream_lines: &str) -> Self {
+        Self::configured(net, &format!("[upstream.up]\nurl = \"http://up.test/mcp\"\n{upstream_lines}")).await
+    }
+
+    /// From the whole text of a configuration file.
+    pub async fn configured(net: &Net, _toml: &str) -> Self {
+        Self { net: net.clone() }
+    }
+
+    pub async fn before(server: &LegacyServer) -> (Self, Upstream) {
+        let net = Net::new();
+        let upstream = server.start(&net);
+        (Self::start(&net).await, upstream)
+    }
+
+    pub async fn before_modern(server: &ModernServer) -> (Self, Upstream) {
+        let net = Net::new();
+        let upstream = server.start(&net);
+        (Self::start(&net).await, upstream)
+    }
+
+    /// A client connection.
+    pub fn connect(&self) -> DuplexStream {
+        let (near, _far) = tokio::io::duplex(256 * 1024);
+        near
+    }
+
+    pub fn connection(&self) -> Connection {
+        Connection::new(self.connect())
+    }
+
+    /// One request on a connection of its own, answered completely.
+    pub async fn send(&self, ask: &Ask) -> Done {
+        client::exchange(self.connect(), ask).await
+    }
+
+    /// One request on a connection of its own, up to the head of its answer.
+    pub async fn open(&self, ask: &Ask) -> Answer {
+        client::open(self.connect(), ask).await
+    }
+
+    /// Starts a request without waiting for its answer.
+    pub fn spawn(&self, ask: &Ask) -> tokio::task::JoinHandle<Done> {
+        let (io, ask) = (self.connect(), ask.clone());
+        tokio::spawn(async move { client::exchange(io, &ask).await })
+    }
+}
+
+impl Dial for Net {
+    fn dial<'a>(&'a self, origin: &'a Origin) -> BoxFuture<'a, io::Result<BoxIo>> {
+        Box::pin(async move {
+            let wire = Net::dial(self, &origin.host.to_string(), origin.port).await?;
+            Ok(Box::new(wire) as BoxIo)
+        })
+    }
+}
+
+impl Io for Wire {
+    fn is_stale(&self) -> bool {
+        self.is_gone()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let faults = self.net.faults();
+        if !std::thread::panicking() {
+            assert!(
+                faults.is_empty(),
+                "requests that their receiver's specification forbids:\n{}",
+                faults.join("\n")
+            );
+        }
+    }
+}
