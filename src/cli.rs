@@ -70,7 +70,7 @@ pub enum Command {
     },
     /// Show a modern client and a legacy server talk through the proxy, all in this program
     Demo {
-        /// Print whole messages, not shortened ones
+        /// Print all HTTP headers, not only the telling ones
         #[arg(long, short)]
         verbose: bool,
     },
