@@ -10,7 +10,6 @@ use super::modern::respond;
 use super::record::Record;
 use crate::config::{FrontTimeouts, Limits};
 use crate::exchange::{Call, Fault, FaultKind, Principal, Receiver, Step};
-use crate::listen::Handler;
 use crate::relay::{Relay, Reply};
 use crate::shutdown::Shutdown;
 use crate::translate::notify;
@@ -49,12 +48,9 @@ impl Front {
         let requests = Arc::new(Semaphore::new(limits.requests.min(Semaphore::MAX_PERMITS)));
         Self { inner: Arc::new(Inner { relay, limits, timeouts, requests, shutdown }) }
     }
-}
 
-impl Handler for Front {
-    type Body = FrontBody;
-
-    async fn handle(&self, request: hyper::Request<Incoming>) -> Response<FrontBody> {
+    /// Answers one request. Dropping the future, or later the body, cancels the call.
+    pub async fn handle(&self, request: hyper::Request<Incoming>) -> Response<FrontBody> {
         let inner = &self.inner;
         let Some(upstream) = inner.relay.route(request.uri().path()) else {
             let refusal = Refusal::new(
@@ -83,7 +79,8 @@ impl Handler for Front {
         response.map(|body| body.with(record, place))
     }
 
-    fn ready(&self) -> bool {
+    /// Whether new requests are taken.
+    pub fn ready(&self) -> bool {
         !self.inner.shutdown.is_draining()
     }
 }

@@ -27,6 +27,7 @@ pub enum UpstreamBody {
     Read(Bytes),
 }
 
+#[allow(clippy::large_enum_variant, reason = "lives for one match")]
 pub(super) enum Reply {
     Messages(Messages),
     /// 2xx without a body to speak of.

@@ -92,6 +92,7 @@ pub struct Response {
 }
 
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "the large variant is the usual one")]
 pub enum Reply {
     Result(Body),
     Error(RpcError),
@@ -105,6 +106,7 @@ pub struct Body {
 }
 
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "the large variant is the usual one")]
 pub enum Params {
     Absent,
     /// `params: null`: some senders write it for "absent" (C32).
