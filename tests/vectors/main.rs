@@ -7,6 +7,7 @@ mod bytes;
 mod envelope;
 mod era;
 mod errors;
+mod hostile;
 mod ids;
 mod lifecycle;
 mod limits;
