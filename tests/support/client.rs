@@ -79,7 +79,7 @@ impl Answer {
     }
 
     /// The messages up to the end, and whether the stream was broken off instead of ended.
-    pub async fn to_the_end(mut self) -> (Vec<Value>, bool) {
+    pub async fn rest(mut self) -> (Vec<Value>, bool) {
         let mut messages = Vec::new();
         loop {
             let piece = within("next event", self.io.piece(&mut self.framing)).await;

@@ -13,6 +13,7 @@ mod lifecycle;
 mod limits;
 mod methods;
 mod questions;
+mod races;
 mod refusals;
 mod relay;
 mod streams;

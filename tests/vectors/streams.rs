@@ -158,7 +158,7 @@ async fn d104_upstream_break_of_a_modern_server() {
     });
     let (proxy, up) = Proxy::before_modern(&server).await;
     let answer = proxy.open(&call("echo", "{}").id("3").meta("progressToken", r#""t""#)).await;
-    let (messages, broken) = answer.to_the_end().await;
+    let (messages, broken) = answer.rest().await;
     // Invariant 1: an answer under its id, or a stream that ends with an error; never a clean end without an answer.
     let answered = messages.last().is_some_and(|m| m["id"] == 3 && m["error"]["code"] == -32603);
     assert!(answered || broken, "{messages:?}");
