@@ -120,7 +120,7 @@ pub struct RpcError {
     pub span: Span,
     pub code: i64,
     pub code_span: Span,
-    /// Raw JSON of the message string.
+    /// Raw JSON of the message, where it is a string.
     pub message: Option<Span>,
     pub data: Option<Span>,
 }
@@ -345,7 +345,8 @@ impl RpcError {
         let (Some(code_span), Some(code)) = (code_span, code) else {
             return Err(Fault::Shape("member \"code\" of \"error\" must be an integer"));
         };
-        let message = object.first(text, "message");
+        let is_string = |span: &Span| json::Kind::of(span.of(text)) == Some(json::Kind::String);
+        let message = object.first(text, "message").filter(is_string);
         Ok(Self { span: object.span, code, code_span, message, data: object.first(text, "data") })
     }
 
