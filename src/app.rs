@@ -5,7 +5,7 @@
 
 use crate::config::{Config, Target};
 use crate::demo;
-use crate::downstream::Front;
+use crate::downstream::{Front, FrontBody};
 use crate::listen::{self, BindError, Bound, Guard, Server};
 use crate::net::{BoxIo, Dial, TcpDialer};
 use crate::relay::Relay;
@@ -14,6 +14,8 @@ use crate::upstream::Upstream;
 use crate::upstream::era::{Verdicts, VerdictsError};
 use crate::upstream::transport::TransportBuildError;
 use crate::wire::json::Limits;
+use hyper::body::Incoming;
+use hyper::{Request, Response};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -39,11 +41,27 @@ pub enum StartError {
     Signals(io::Error),
 }
 
+/// What the listener hands requests to: `downstream` does not know the listener, nor the listener it.
+#[derive(Clone)]
+struct Clients(Front);
+
+impl listen::Handler for Clients {
+    type Body = FrontBody;
+
+    async fn handle(&self, request: Request<Incoming>) -> Response<FrontBody> {
+        self.0.handle(request).await
+    }
+
+    fn ready(&self) -> bool {
+        self.0.ready()
+    }
+}
+
 /// A proxy with its upstreams, not yet bound to a socket.
 pub struct App {
     config: Config,
     relay: Arc<Relay>,
-    front: Front,
+    clients: Clients,
     shutdown: Shutdown,
 }
 
@@ -65,7 +83,8 @@ impl App {
         let relay = Arc::new(Relay::new(upstreams, config.limits.events, limits, shutdown.clone()));
         let front =
             Front::new(relay.clone(), config.limits.clone(), config.timeouts.clone(), shutdown.clone());
-        Ok(Self { config, relay, front, shutdown })
+        let clients = Clients(front);
+        Ok(Self { config, relay, clients, shutdown })
     }
 
     pub async fn bind(&self) -> Result<Bound, StartError> {
@@ -83,7 +102,7 @@ impl App {
     /// Serves until the drain begins and is over.
     pub async fn serve(&self, bound: Bound) -> Ending {
         let (limits, timeouts) = (&self.config.limits, &self.config.timeouts);
-        bound.run(self.front.clone(), limits, timeouts, self.shutdown.clone()).await;
+        bound.run(self.clients.clone(), limits, timeouts, self.shutdown.clone()).await;
         let ending = self.shutdown.finished().await;
         // After the calls, so that none loses its session in the middle.
         let goodbyes = self.relay.upstreams().iter().map(|upstream| upstream.legacy.close());
@@ -97,7 +116,7 @@ impl App {
     pub async fn serve_connection(&self, io: BoxIo) {
         let guard = Guard::new(&self.config.listen, self.config.listen.address);
         let (limits, timeouts) = (&self.config.limits, &self.config.timeouts);
-        let front = listen::Front::new(self.front.clone(), guard, limits, timeouts, self.shutdown.clone());
+        let front = listen::Front::new(self.clients.clone(), guard, limits, timeouts, self.shutdown.clone());
         Arc::new(front).serve_connection(io, listen::Admission::Admitted).await;
     }
 }

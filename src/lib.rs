@@ -10,9 +10,9 @@
 //! 6. [`upstream::transport`]: HTTP POST to the one configured endpoint; the answer is JSON or an event stream
 //! 7. [`downstream`] again: JSON, or an event stream if anything came before the result
 //!
-//! Imports point one way: `main -> app -> listen -> downstream -> relay -> upstream -> translate -> exchange -> wire`;
-//! [`config`], [`net`], [`shutdown`] and [`telemetry`] are leaves. (`downstream` implements `listen`'s handler trait, the
-//! one arrow that is an interface's.)
+//! Imports point one way: `app -> listen`, `app -> downstream -> relay -> upstream -> translate -> exchange -> wire`;
+//! [`config`], [`net`], [`shutdown`] and [`telemetry`] are leaves. `tests/layers.rs` reads the imports and fails on an
+//! arrow that points back.
 
 pub mod app;
 pub mod cli;

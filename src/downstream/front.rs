@@ -10,7 +10,6 @@ use super::modern::respond;
 use super::record::Record;
 use crate::config::{FrontTimeouts, Limits};
 use crate::exchange::{Call, Fault, FaultKind, Principal, Receiver, Step};
-use crate::listen::Handler;
 use crate::relay::{Relay, Reply};
 use crate::shutdown::Shutdown;
 use crate::translate::notify;
@@ -19,6 +18,7 @@ use crate::upstream::{Upstream, UpstreamBody};
 use crate::wire::headers::{Accepts, ContentType};
 use crate::wire::json;
 use crate::wire::jsonrpc::{self, Message, Notification, Request, code};
+use crate::wire::method::Method;
 use crate::wire::version::MODERN;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -49,12 +49,9 @@ impl Front {
         let requests = Arc::new(Semaphore::new(limits.requests.min(Semaphore::MAX_PERMITS)));
         Self { inner: Arc::new(Inner { relay, limits, timeouts, requests, shutdown }) }
     }
-}
 
-impl Handler for Front {
-    type Body = FrontBody;
-
-    async fn handle(&self, request: hyper::Request<Incoming>) -> Response<FrontBody> {
+    /// Answers one request. Dropping the future, or later the body, cancels the call.
+    pub async fn handle(&self, request: hyper::Request<Incoming>) -> Response<FrontBody> {
         let inner = &self.inner;
         let Some(upstream) = inner.relay.route(request.uri().path()) else {
             let refusal = Refusal::new(
@@ -83,7 +80,8 @@ impl Handler for Front {
         response.map(|body| body.with(record, place))
     }
 
-    fn ready(&self) -> bool {
+    /// Whether new requests are taken.
+    pub fn ready(&self) -> bool {
         !self.inner.shutdown.is_draining()
     }
 }
@@ -170,8 +168,7 @@ impl Inner {
     ) -> Result<Response<FrontBody>, Refusal> {
         let id = request.id.clone();
         let checked = check::request(headers, &request);
-        let method =
-            checked.as_ref().map_or_else(|_| crate::wire::method::Method::of(&request.method), |c| c.method);
+        let method = checked.as_ref().map_or_else(|_| Method::of(&request.method), |c| c.method);
         record.method(method.label(), name(&request, method).as_deref());
         checked?;
         let accepts = Accepts::parse(headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes));
@@ -273,6 +270,12 @@ impl Inner {
     ) -> Result<Response<FrontBody>, Refusal> {
         record.method("notification", None);
         check::notification(headers, &notification.params)?;
+        if Method::of(&notification.method) != Method::Custom {
+            // Without an id there is nobody to answer, and a server may run it all the same (C21).
+            let text =
+                format!("{} is a request and needs an \"id\"", Method::of(&notification.method).label());
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "no-id", text));
+        }
         if notify::Kind::of(&notification.method) == notify::Kind::Custom {
             let principal = Principal::of(headers.get(AUTHORIZATION));
             let deadline = Instant::now() + upstream.settings.timeouts.request;
@@ -355,7 +358,7 @@ async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, Unread> {
 }
 
 /// What the request is about, for the log: a tool's, prompt's or resource's name.
-fn name(request: &Request, method: crate::wire::method::Method) -> Option<String> {
+fn name(request: &Request, method: Method) -> Option<String> {
     let member = method.name_member()?;
     let span = request.params.body()?.object.first(&request.text, member.as_str())?;
     jsonrpc::string(&request.text, span).map(|name| name.into_owned())

@@ -129,6 +129,11 @@ impl Relay {
     }
 
     fn legacy(&self, upstream: &Arc<Upstream>, call: Call, lease: Lease) -> Result<Reply, Fault> {
+        if call.method.can_ask() && is_retry(&call.request) {
+            // Never understood as "start again" (B1.2): no state of ours is out, so this one is not ours.
+            let text = "`requestState` was not issued by this proxy, or `inputResponses` came without one";
+            return Err(Fault::new(FaultKind::InvalidParams, text));
+        }
         match call.method {
             Method::Discover => {
                 let message = lease.session().initialized.discover(call.id(), self.limits);
@@ -163,4 +168,11 @@ impl Relay {
         }
         Ok(Reply::Exchange(receiver))
     }
+}
+
+/// Whether the request says that it continues an earlier one.
+fn is_retry(request: &Request) -> bool {
+    let has =
+        |name| request.params.body().is_some_and(|body| body.object.first(&request.text, name).is_some());
+    has("requestState") || has("inputResponses")
 }

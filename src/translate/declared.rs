@@ -87,6 +87,19 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LogLevel::Debug => "debug",
+            LogLevel::Info => "info",
+            LogLevel::Notice => "notice",
+            LogLevel::Warning => "warning",
+            LogLevel::Error => "error",
+            LogLevel::Critical => "critical",
+            LogLevel::Alert => "alert",
+            LogLevel::Emergency => "emergency",
+        }
+    }
+
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "debug" => LogLevel::Debug,

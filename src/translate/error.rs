@@ -25,6 +25,7 @@ pub fn to_modern(
         code::RESOURCE_NOT_FOUND | -32099..=-32020 => {
             (code::INTERNAL_ERROR, wrapped(response, error, &request.id))
         }
+        other if error.message.is_none() => (other, without_message(response, error, &request.id)),
         other => (other, under_id(response, &request.id, Splice::new(&response.text))),
     }
 }
@@ -32,7 +33,17 @@ pub fn to_modern(
 /// -32002 becomes -32602; `data` is kept, and `data.uri` added so that the client can tell which one (B3).
 fn not_found(response: &Response, error: &RpcError, request: &Request, limits: Limits) -> Payload {
     let mut splice = Splice::new(&response.text);
-    splice.replace(error.code_span, code::INVALID_PARAMS.to_string());
+    let code = match error.message {
+        Some(_) => code::INVALID_PARAMS.to_string(),
+        None => {
+            return without_message(
+                response,
+                &RpcError { code: code::INVALID_PARAMS, ..error.clone() },
+                &request.id,
+            );
+        }
+    };
+    splice.replace(error.code_span, code);
     let uri = request.params.body().and_then(|body| body.object.first(&request.text, "uri"));
     if let Some(uri) = uri {
         let uri = String::from_utf8_lossy(uri.of(&request.text));
@@ -56,6 +67,11 @@ fn not_found(response: &Response, error: &RpcError, request: &Request, limits: L
 /// -32603 that keeps the server's own code and data where no client takes them for the protocol's.
 fn wrapped(response: &Response, error: &RpcError, id: &Id) -> Payload {
     let data = match error.data {
+        // Its data is made of legacy vocabulary.
+        Some(_) if error.code == code::URL_ELICITATION_REQUIRED => None,
+        data => data,
+    };
+    let data = match data {
         Some(span) => {
             let original = String::from_utf8_lossy(span.of(&response.text));
             format!("{{\"originalCode\":{},\"originalData\":{original}}}", error.code)
@@ -64,6 +80,13 @@ fn wrapped(response: &Response, error: &RpcError, id: &Id) -> Payload {
     };
     let message = error.message(&response.text);
     Payload::from(jsonrpc::error(Some(id), code::INTERNAL_ERROR, &message, Some(&data)))
+}
+
+/// `message` is required of every revision; a server that sends none gets one.
+fn without_message(response: &Response, error: &RpcError, id: &Id) -> Payload {
+    let data = error.data.map(|span| String::from_utf8_lossy(span.of(&response.text)));
+    let message = "the server gave no message";
+    Payload::from(jsonrpc::error(Some(id), error.code, message, data.as_deref()))
 }
 
 fn under_id(response: &Response, id: &Id, mut splice: Splice<'_>) -> Payload {

@@ -3,7 +3,7 @@
 //! Rules: A4.10, A4.11, A4.13, A5.14, A7.9, B12; vectors D12-D14, D19, D20, D66; tools of a list in `tools`.
 
 use super::{declared, tools};
-use crate::wire::json::{Cursor, Limits, Object, Splice};
+use crate::wire::json::{Cursor, Kind, Limits, Object, Splice};
 use crate::wire::jsonrpc::{Body, Id, Response};
 use crate::wire::meta;
 use crate::wire::method::Method;
@@ -21,6 +21,40 @@ const COMPLETION_VALUES: usize = 100;
 pub struct Translated {
     pub message: Payload,
     pub findings: Vec<tools::Finding>,
+}
+
+/// A result that lacks what every revision requires of it, and that no client could read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the upstream server's result has no {kind} `{member}`")]
+pub struct Unreadable {
+    member: &'static str,
+    kind: &'static str,
+}
+
+/// Whether the result has the member that it is all about.
+pub fn readable(text: &Bytes, body: &Body, method: Method) -> Result<(), Unreadable> {
+    let member = match method {
+        Method::ToolsList => "tools",
+        Method::PromptsList => "prompts",
+        Method::ResourcesList => "resources",
+        Method::ResourcesTemplatesList => "resourceTemplates",
+        Method::ResourcesRead => "contents",
+        Method::PromptsGet => "messages",
+        Method::Complete => "completion",
+        Method::ToolsCall
+        | Method::Discover
+        | Method::Listen
+        | Method::Task
+        | Method::LegacyOnly(_)
+        | Method::ServerToClient
+        | Method::Custom => return Ok(()),
+    };
+    let (wanted, kind) =
+        if member == "completion" { (Kind::Object, "object") } else { (Kind::Array, "list") };
+    match body.object.first(text, member).and_then(|span| Kind::of(span.of(text))) {
+        Some(found) if found == wanted => Ok(()),
+        Some(_) | None => Err(Unreadable { member, kind }),
+    }
 }
 
 /// The whole message under the client's id. `server_info` is the raw JSON that the server gave at `initialize`.

@@ -252,7 +252,9 @@ fn d24_d25_d26_error_codes() {
     assert_eq!(out["error"]["data"], json!({"uri":"file:///x","k":1}));
     let (code, out) = up_error(&error(-32002, ""), call);
     assert_eq!((code, &out["error"]["data"]), (-32603, &json!({"originalCode":-32002})));
-    for foreign in [-32020, -32021, -32022, -32042, -32077, -32099] {
+    let (_, out) = up_error(&error(-32042, r#","data":{"elicitations":[]}"#), call);
+    assert_eq!(out["error"]["data"], json!({"originalCode":-32042}), "D29: its data is legacy vocabulary");
+    for foreign in [-32020, -32021, -32022, -32077, -32099] {
         let (code, out) = up_error(&error(foreign, r#","data":[1]"#), call);
         assert_eq!(code, -32603);
         assert_eq!(out["error"]["data"], json!({"originalCode":foreign,"originalData":[1]}));

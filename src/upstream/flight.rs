@@ -45,8 +45,7 @@ where
                 receiver
             }
         };
-        let value = result.wait_for(Option::is_some).await.ok()?.clone();
-        value
+        result.wait_for(Option::is_some).await.ok().and_then(|value| value.clone())
     }
 }
 

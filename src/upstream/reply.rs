@@ -27,6 +27,7 @@ pub enum UpstreamBody {
     Read(Bytes),
 }
 
+#[allow(clippy::large_enum_variant, reason = "lives for one match")]
 pub(super) enum Reply {
     Messages(Messages),
     /// 2xx without a body to speak of.
@@ -50,7 +51,9 @@ impl Reply {
         Reply::Messages(match kind {
             Some(ContentType::EventStream) => Messages::events(body, message_bytes, limits),
             Some(ContentType::Json) => Messages::new(Source::Json(body), message_bytes, limits),
-            Some(ContentType::Other) | None => Messages::new(Source::Other, message_bytes, limits),
+            Some(ContentType::Other) | None => {
+                Messages::new(Source::Other(media_type(&head.headers)), message_bytes, limits)
+            }
         })
     }
 }
@@ -69,16 +72,18 @@ pub(super) struct Messages {
 enum Source {
     Events(Incoming, Box<sse::Decoder>),
     Json(Incoming),
-    /// Neither, such as an HTML page.
-    Other,
+    /// Neither; the media type.
+    Other(String),
     Done,
 }
 
 /// Why the row of messages broke off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Break {
-    #[error("the upstream server's answer is neither JSON nor an event stream; is the URL an MCP endpoint?")]
-    ContentType,
+    #[error(
+        "the upstream server answered with {0}, neither JSON nor an event stream; is the URL an MCP endpoint?"
+    )]
+    ContentType(String),
     #[error("the upstream server's answer is larger than the limit `message_bytes`")]
     TooLarge,
     #[error("the upstream server's answer is not a JSON-RPC message")]
@@ -107,7 +112,7 @@ impl Messages {
             }
             match &mut self.source {
                 Source::Done => return Ok(None),
-                Source::Other => return Err(Break::ContentType),
+                Source::Other(media_type) => return Err(Break::ContentType(std::mem::take(media_type))),
                 Source::Json(body) => {
                     let text = collect(body, self.message_bytes).await?;
                     self.source = Source::Done;
@@ -143,7 +148,7 @@ impl Messages {
                 let id = decoder.last_event_id().filter(|id| !id.is_empty())?;
                 Some((id.clone(), self.retry))
             }
-            Source::Json(_) | Source::Other | Source::Done => None,
+            Source::Json(_) | Source::Other(_) | Source::Done => None,
         }
     }
 
@@ -322,6 +327,14 @@ impl Refusal {
 
 pub(super) fn content_type(headers: &HeaderMap) -> Option<ContentType> {
     headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()))
+}
+
+/// For error texts.
+fn media_type(headers: &HeaderMap) -> String {
+    let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    named.map_or("no media type".into(), |value| {
+        value.split(';').next().unwrap_or_default().trim().chars().take(80).collect()
+    })
 }
 
 impl From<Break> for Fault {

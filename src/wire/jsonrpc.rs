@@ -92,6 +92,7 @@ pub struct Response {
 }
 
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "the large variant is the usual one")]
 pub enum Reply {
     Result(Body),
     Error(RpcError),
@@ -105,6 +106,7 @@ pub struct Body {
 }
 
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "the large variant is the usual one")]
 pub enum Params {
     Absent,
     /// `params: null`: some senders write it for "absent" (C32).
@@ -118,7 +120,7 @@ pub struct RpcError {
     pub span: Span,
     pub code: i64,
     pub code_span: Span,
-    /// Raw JSON of the message string.
+    /// Raw JSON of the message, where it is a string.
     pub message: Option<Span>,
     pub data: Option<Span>,
 }
@@ -343,7 +345,8 @@ impl RpcError {
         let (Some(code_span), Some(code)) = (code_span, code) else {
             return Err(Fault::Shape("member \"code\" of \"error\" must be an integer"));
         };
-        let message = object.first(text, "message");
+        let is_string = |span: &Span| json::Kind::of(span.of(text)) == Some(json::Kind::String);
+        let message = object.first(text, "message").filter(is_string);
         Ok(Self { span: object.span, code, code_span, message, data: object.first(text, "data") })
     }
 

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 #[derive(Debug, Clone, Default)]
 pub struct Payload {
     /// No part is empty; those before `next` were given out and are empty again.
-    parts: SmallVec<[Bytes; 8]>,
+    parts: SmallVec<[Bytes; 2]>,
     next: usize,
     /// Bytes not yet given out.
     len: usize,

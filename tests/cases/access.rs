@@ -225,3 +225,35 @@ async fn c61_redirects_stay_on_the_origin() {
         assert_eq!(evil.briefs(), Vec::<String>::new(), "{location}: invariant 4");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn c58_what_becomes_of_the_callers_credential_is_a_setting() {
+    let table = [
+        ("", Some("Bearer t")),
+        ("authorization = \"forward\"\n", Some("Bearer t")),
+        ("authorization = \"strip\"\n", None),
+        ("authorization = { value = \"Bearer fixed\" }\n", Some("Bearer fixed")),
+    ];
+    for (setting, expected) in table {
+        let net = Net::new();
+        let up = LegacyServer::new().start(&net);
+        let proxy = Proxy::with(&net, setting).await;
+        proxy.send(&call("echo", "{}").bearer("t")).await.result();
+        for seen in up.requests() {
+            assert_eq!(seen.header("authorization").as_deref(), expected, "{setting}: {}", seen.brief());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c58_headers_from_settings_and_from_the_client() {
+    let net = Net::new();
+    let up = LegacyServer::new().start(&net);
+    let lines = "forward_headers = [\"x-tenant\"]\nheaders = { X-Api-Key = \"k\" }\n";
+    let proxy = Proxy::with(&net, lines).await;
+    proxy.send(&call("echo", "{}").header("X-Tenant", "t1").header("X-Other", "o")).await.result();
+    let seen = up.only("tools/call");
+    assert_eq!(seen.header("x-tenant").as_deref(), Some("t1"));
+    assert_eq!(seen.header("x-api-key").as_deref(), Some("k"));
+    assert_eq!(seen.header("x-other"), None);
+}

@@ -216,11 +216,32 @@ async fn c04_each_principal_and_scope_has_its_own_session() {
     }
     let sessions: Vec<_> = up.posts("tools/call").iter().map(|s| s.session().unwrap()).collect();
     assert_eq!(sessions, ["S1", "S2", "S1"], "same principal, same session");
-    let net = Net::new();
-    let up = LegacyServer::new().start(&net);
+    let (net, server) = (Net::new(), LegacyServer::new());
+    let up = server.start(&net);
     let proxy = Proxy::with(&net, "[upstream.up.session]\nscope = \"request\"\n").await;
-    for _ in 0..2 {
+    for _ in 0..5 {
         proxy.send(&call("echo", "{}")).await.result();
     }
-    assert_eq!(up.posts("initialize").len(), 2, "a fresh session for every call");
+    let mut sessions: Vec<_> = up.posts("tools/call").iter().map(|s| s.session().unwrap()).collect();
+    sessions.sort();
+    sessions.dedup();
+    assert_eq!(sessions.len(), 5, "a fresh session for every call");
+    pass(60_000).await;
+    assert!(server.live_sessions() <= 1, "ended after its call: {} are left", server.live_sessions());
+}
+
+#[tokio::test(start_paused = true)]
+async fn c04_an_affinity_value_splits_a_principals_sessions() {
+    for setting in ["header:x-conversation", "meta:com.acme/conversation"] {
+        let net = Net::new();
+        let up = LegacyServer::new().start(&net);
+        let proxy = Proxy::with(&net, &format!("[upstream.up.session]\naffinity = \"{setting}\"\n")).await;
+        for talk in ["a", "b", "a"] {
+            let ask = call("echo", "{}").header("X-Conversation", talk);
+            proxy.send(&ask.meta("com.acme/conversation", &format!(r#""{talk}""#))).await.result();
+        }
+        let sessions: Vec<_> = up.posts("tools/call").iter().map(|s| s.session().unwrap()).collect();
+        assert_eq!(sessions[0], sessions[2], "{setting}");
+        assert_ne!(sessions[0], sessions[1], "{setting}");
+    }
 }

@@ -78,6 +78,26 @@ impl Answer {
         rpc::value(event.data.as_bytes()).expect("an event holds JSON")
     }
 
+    /// The messages up to the end, and whether the stream was broken off instead of ended.
+    pub async fn rest(mut self) -> (Vec<Value>, bool) {
+        let mut messages = Vec::new();
+        loop {
+            let piece = within("next event", self.io.piece(&mut self.framing)).await;
+            let (bytes, broken) = match piece {
+                Ok(Some(bytes)) => (bytes, false),
+                Ok(None) => return (messages, false),
+                Err(_) => (Vec::new(), true),
+            };
+            self.events.push(&bytes);
+            while let Some(event) = self.events.next() {
+                messages.push(rpc::value(event.data.as_bytes()).expect("an event holds JSON"));
+            }
+            if broken {
+                return (messages, true);
+            }
+        }
+    }
+
     /// The client goes away in the middle.
     pub fn close(self) {}
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use super::net::{Handler, Receiver, handler};
-use super::{Net, Reply, Seen, Upstream};
+use super::{Net, Reply, Seen, Upstream, rpc};
 
 pub const SERVER_INFO: &str = r#"{"name":"old","version":"7"}"#;
 
@@ -222,7 +222,7 @@ impl LegacyServer {
                 reply.empty(200).await;
             }
             ("response", _) => reply.empty(202).await,
-            (method, _) if method.starts_with("notifications/") => reply.empty(202).await,
+            _ if rpc::id(&seen.body).is_none() => reply.empty(202).await,
             (_, Some(result)) => reply.result(&seen, result).await,
             (_, None) => reply.error(200, &seen, r#"{"code":-32601,"message":"Method not found"}"#).await,
         }

@@ -65,6 +65,14 @@ impl ModernServer {
 
     pub async fn answer(self, seen: Arc<Seen>, reply: Reply) {
         let brief = seen.brief();
+        let version = seen.header("mcp-protocol-version").unwrap_or_default();
+        let request = seen.verb == "POST" && !brief.starts_with("notifications/") && brief != "initialize";
+        if request && version != "2026-07-28" {
+            let data = format!(r#"{{"supported":["2026-07-28"],"requested":"{version}"}}"#);
+            let error =
+                format!(r#"{{"code":-32022,"message":"Unsupported protocol version","data":{data}}}"#);
+            return reply.error(400, &seen, &error).await;
+        }
         match self.handlers.get(&brief) {
             Some(own) => own(seen, reply).await,
             None if brief == "initialize" => {

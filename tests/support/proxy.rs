@@ -3,8 +3,11 @@
 //! Owns the seam between these tests and the program; no other file of the tests names a type of it.
 
 use std::io;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use mcp_janus::app::App;
+use mcp_janus::config::load_file;
 use mcp_janus::net::{BoxIo, Dial, Io, Origin};
 use tokio::io::DuplexStream;
 
@@ -14,6 +17,7 @@ use super::{Ask, Done, LegacyServer, ModernServer, Net, Upstream};
 
 pub struct Proxy {
     net: Net,
+    app: Arc<App>,
 }
 
 impl Proxy {
@@ -28,8 +32,12 @@ impl Proxy {
     }
 
     /// From the whole text of a configuration file.
-    pub async fn configured(net: &Net, _toml: &str) -> Self {
-        Self { net: net.clone() }
+    pub async fn configured(net: &Net, toml: &str) -> Self {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(file.path(), toml).expect("a writable file");
+        let loaded = load_file(file.path(), &|_| None).expect("a good configuration");
+        let app = App::new(loaded.config, Some(Arc::new(net.clone()))).await.expect("a proxy");
+        Self { net: net.clone(), app: Arc::new(app) }
     }
 
     pub async fn before(server: &LegacyServer) -> (Self, Upstream) {
@@ -46,7 +54,9 @@ impl Proxy {
 
     /// A client connection.
     pub fn connect(&self) -> DuplexStream {
-        let (near, _far) = tokio::io::duplex(256 * 1024);
+        let (near, far) = tokio::io::duplex(256 * 1024);
+        let app = Arc::clone(&self.app);
+        tokio::spawn(async move { app.serve_connection(Box::new(far)).await });
         near
     }
 

@@ -86,12 +86,3 @@ async fn d10_the_front_checks_for_modern_servers_too() {
     proxy.send(&list("tools/list").header("Mcp-Session-Id", "x")).await.result();
     assert_eq!(up.only("tools/list").session(), None);
 }
-
-#[tokio::test(start_paused = true)]
-async fn a4_10_a_result_without_its_type_is_completed() {
-    let bare = r#"{"content":[],"n":1e400,"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"8"}}}"#;
-    let (proxy, _up) = Proxy::before_modern(&ModernServer::new().result("tools/call", bare)).await;
-    let done = proxy.send(&call("echo", "{}")).await;
-    assert_eq!(done.result()["resultType"], "complete");
-    assert!(done.raw.contains(r#""n":1e400"#), "{}", done.raw);
-}

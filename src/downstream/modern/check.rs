@@ -59,8 +59,8 @@ pub(in crate::downstream) fn request(headers: &HeaderMap, request: &Request) -> 
 
 fn checks(headers: &HeaderMap, request: &Request) -> Result<Checked, Refusal> {
     let meta = request.params.meta();
-    let is_initialize = request.method == "initialize";
-    version(headers, meta, &request.text, is_initialize)?;
+    let asked = (request.method == "initialize").then(|| initialize_version(request));
+    version(headers, meta, &request.text, asked.as_deref())?;
     let Params::Object(body) = &request.params else {
         return Err(invalid("params", "`params` with `_meta` is required"));
     };
@@ -135,11 +135,12 @@ fn header(headers: &HeaderMap) -> Header<'_> {
     }
 }
 
+/// `asked` is the version that an `initialize` names.
 fn version(
     headers: &HeaderMap,
     meta: Option<&Object>,
     text: &[u8],
-    is_initialize: bool,
+    asked: Option<&str>,
 ) -> Result<(), Refusal> {
     let claim = match meta {
         None => None,
@@ -153,10 +154,12 @@ fn version(
             Header::One(other) => Err(unsupported(other)),
             Header::Unusable => Err(unsupported("")),
             // Only a legacy client initializes (A1.1).
-            Header::Absent if is_initialize => Err(unsupported("initialize")),
-            Header::Absent => Err(mismatch(format!(
-                "the MCP-Protocol-Version header is required; this endpoint serves {MODERN}"
-            ))),
+            Header::Absent => Err(match asked {
+                Some(version) => unsupported(version),
+                None => mismatch(format!(
+                    "the MCP-Protocol-Version header is required; this endpoint serves {MODERN}"
+                )),
+            }),
         };
     };
     let Some(claim) = string(text, claim) else {
@@ -178,6 +181,12 @@ fn version(
         Header::One(MODERN) => Ok(()),
         Header::One(other) => Err(unsupported(other)),
     }
+}
+
+/// The version that a legacy client asks for.
+fn initialize_version(request: &Request) -> String {
+    let span = request.params.body().and_then(|body| body.object.first(&request.text, "protocolVersion"));
+    span.and_then(|span| string(&request.text, span)).unwrap_or_default().into_owned()
 }
 
 /// A header that repeats a value of the body.
@@ -270,7 +279,7 @@ fn mismatch(text: String) -> Refusal {
 
 fn unsupported(requested: &str) -> Refusal {
     let requested: String = requested.chars().take(64).collect();
-    let legacy = requested == "initialize" || LegacyRevision::parse(&requested).is_some();
+    let legacy = LegacyRevision::parse(&requested).is_some();
     let text = if legacy {
         format!(
             "unsupported protocol version: this endpoint serves {MODERN}; clients of older revisions are not served yet"

@@ -4,10 +4,10 @@
 //! stream, taking the stream up again when the server closes it early (D104), and its cancellation (A12.19, B14). Does
 //! not own the session, which it leases and gives back.
 
-use super::super::reply::{Break, Messages, Reply};
+use super::super::reply::{Break, Messages, Refusal, Reply};
 use super::gate::{self, Gate};
 use super::pool::Lease;
-use super::{Legacy, question};
+use super::{Legacy, level, question};
 use crate::exchange::{Call, Event, Fault, FaultKind, Outcome, Sender};
 use crate::translate::declared::{self, LogLevel, Question};
 use crate::translate::notify::{self, Kind, Progress};
@@ -66,7 +66,7 @@ pub(super) async fn run(legacy: &Arc<Legacy>, call: Call, lease: Lease, sender: 
             if !sent.abandoned {
                 return;
             }
-            "the client cannot answer"
+            "the proxy has given up on the call"
         }
         Some(Err(_)) => {
             let text = "the upstream server did not answer in time";
@@ -97,7 +97,10 @@ async fn attempts(legacy: &Arc<Legacy>, call: &Call, sender: &Sender, sent: &mut
     loop {
         match attempt(legacy, call, &wants, sender, sent).await {
             Ok(outcome) => return outcome,
-            Err(Trouble::Fault(fault)) => return Outcome::Fault(fault),
+            Err(Trouble::Fault(fault)) => {
+                sent.abandoned = true;
+                return Outcome::Fault(fault);
+            }
             Err(Trouble::OtherEra) => {
                 sent.number = None;
                 return Outcome::Replan(Box::new(call.clone()));
@@ -130,6 +133,9 @@ async fn attempt(
 ) -> Result<Outcome, Trouble> {
     let shared = &legacy.shared;
     let session = sent.lease.session().clone();
+    if let Some(level) = wants.log {
+        level::at_least(legacy, call, &session, level).await;
+    }
     let number = session.next_number();
     let body = request::to_legacy(&call.request, call.method, session.initialized.revision, number);
     let head = shared.heads.legacy(&call.headers, Some(&session));
@@ -154,11 +160,17 @@ async fn attempt(
             Gate::OtherEra => Err(Trouble::OtherEra),
             Gate::Answer => match &refusal.answer {
                 Some(answer) => stream.outcome(answer),
-                None => Err(refusal.fault("the request").into()),
+                None => Err(refused(&refusal, stream.sent)),
             },
-            Gate::Refused => Err(refusal.fault("the request").into()),
+            Gate::Refused => Err(refused(&refusal, stream.sent)),
         },
     }
+}
+
+/// A refusal ends the call at the server too, so there is nothing to cancel.
+fn refused(refusal: &Refusal, sent: &mut Sent) -> Trouble {
+    sent.number = None;
+    Trouble::Fault(refusal.fault("the request"))
 }
 
 /// The call while its answer is awaited.
@@ -274,11 +286,14 @@ impl Stream<'_> {
         }
     }
 
-    fn outcome(&self, response: &Response) -> Result<Outcome, Trouble> {
+    fn outcome(&mut self, response: &Response) -> Result<Outcome, Trouble> {
+        self.sent.number = None;
         let shared = &self.legacy.shared;
         let session = self.sent.lease.session();
         match &response.reply {
             RpcReply::Result(body) => {
+                result::readable(&response.text, body, self.call.method)
+                    .map_err(|fault| Fault::bad_gateway(fault.to_string()))?;
                 let info = &session.initialized.server_info;
                 let id = self.call.id();
                 let translated = result::to_modern(response, body, self.call.method, id, info, shared.limits);

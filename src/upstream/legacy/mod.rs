@@ -6,6 +6,7 @@
 
 mod call;
 mod gate;
+mod level;
 mod open;
 mod pool;
 mod question;
@@ -83,7 +84,7 @@ impl Shared {
     fn no_answer(&self, trouble: &NoAnswer) -> Fault {
         match trouble {
             NoAnswer::Send(error) => super::send_fault(&self.settings.name, error),
-            NoAnswer::Break(broken) => Fault::from(*broken),
+            NoAnswer::Break(broken) => Fault::from(broken.clone()),
         }
     }
 }

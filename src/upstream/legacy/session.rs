@@ -6,6 +6,7 @@
 use super::super::Shared;
 use crate::config::Affinity;
 use crate::exchange::{Call, Principal};
+use crate::translate::declared::LogLevel;
 use crate::translate::discover::Initialized;
 use hyper::header::HeaderValue;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -56,6 +57,8 @@ pub struct Session {
     pub(in crate::upstream) authorization: Option<HeaderValue>,
     /// `None` for a session that serves one call.
     pub(super) key: Option<SessionKey>,
+    /// The most verbose level that the server was told; held while it is being told another.
+    pub(super) log_level: tokio::sync::Mutex<Option<LogLevel>>,
     next_number: AtomicU64,
     calls: AtomicUsize,
     born: Instant,
@@ -76,6 +79,7 @@ impl Session {
             initialized,
             authorization,
             key,
+            log_level: tokio::sync::Mutex::new(None),
             next_number: AtomicU64::new(next_number),
             calls: AtomicUsize::new(0),
             born: Instant::now(),

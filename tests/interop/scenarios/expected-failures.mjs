@@ -4,13 +4,9 @@
 // An entry is a scenario, or `scenario:check-id` for a single check of it.
 
 const INTERACTIVE = 'a legacy server\'s question to the client is refused until interactive calls are translated';
-const SUBSCRIPTIONS = 'subscriptions/listen is not translated yet';
 
 export const EXPECTED_FAILURES = {
   'modern-to-legacy': {
-    'server-stateless:sep-2575-server-sends-subscription-ack': SUBSCRIPTIONS,
-    'server-stateless:sep-2575-server-tags-subscription-id': SUBSCRIPTIONS,
-    'server-stateless:sep-2575-server-honors-notification-filter': SUBSCRIPTIONS,
     'input-required-result-basic-elicitation': INTERACTIVE,
     'input-required-result-basic-sampling': INTERACTIVE,
     'input-required-result-basic-list-roots': INTERACTIVE,
