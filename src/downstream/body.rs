@@ -26,6 +26,9 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// As much as is put together from events that are ready before it is handed to the connection.
 const WRITE: usize = 64 * 1024;
 
+/// A comment that may stand between the lines of an event too: without a blank line, which would end the event.
+const COMMENT: &[u8] = b":\n";
+
 /// A response body, and what ends with it.
 pub struct FrontBody {
     kind: Kind,
@@ -53,7 +56,7 @@ struct Stream {
 /// A relayed event stream's pauses.
 struct Quiet {
     keep_alive: Interval,
-    /// The last bytes ended an event, so a comment may stand here.
+    /// The last byte ended a line, so a comment line may follow; after a CR a LF may still come.
     between: bool,
 }
 
@@ -195,9 +198,8 @@ impl Body for FrontBody {
             Kind::RelayedStream(body, quiet) => match Pin::new(body).poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => {
                     quiet.keep_alive.reset();
-                    if let Some(data) = frame.data_ref().filter(|data| !data.is_empty()) {
-                        quiet.between =
-                            data.ends_with(b"\n\n") || data.ends_with(b"\r\n\r\n") || data.ends_with(b"\r\r");
+                    if let Some(last) = frame.data_ref().and_then(|data| data.last()) {
+                        quiet.between = *last == b'\n';
                     }
                     Some(Ok(frame))
                 }
@@ -205,12 +207,12 @@ impl Body for FrontBody {
                 Poll::Pending => {
                     ready!(quiet.keep_alive.poll_tick(cx));
                     if !quiet.between {
-                        // In the middle of an event a comment would break it; the next tick looks again.
+                        // In the middle of a line a comment would break it; the next tick looks again.
                         let again = quiet.keep_alive.poll_tick(cx);
                         debug_assert!(again.is_pending());
                         return Poll::Pending;
                     }
-                    Some(Ok(Frame::data(Bytes::from_static(sse::KEEP_ALIVE))))
+                    Some(Ok(Frame::data(Bytes::from_static(COMMENT))))
                 }
             },
         };

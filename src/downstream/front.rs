@@ -130,14 +130,14 @@ impl Inner {
             )
             .with_id(jsonrpc::find_id(&text)));
         };
-        let response = self.message(upstream, &head.headers, text, record).await?;
+        let response = self.message(upstream, head.headers, text, record).await?;
         Ok((response, Some(place)))
     }
 
     async fn message(
         &self,
         upstream: &Arc<Upstream>,
-        headers: &HeaderMap,
+        headers: HeaderMap,
         text: Bytes,
         record: &mut Record,
     ) -> Result<Response<FrontBody>, Refusal> {
@@ -162,12 +162,12 @@ impl Inner {
     async fn request(
         &self,
         upstream: &Arc<Upstream>,
-        headers: &HeaderMap,
+        headers: HeaderMap,
         request: Request,
         record: &mut Record,
     ) -> Result<Response<FrontBody>, Refusal> {
         let id = request.id.clone();
-        let checked = check::request(headers, &request);
+        let checked = check::request(&headers, &request);
         let method = checked.as_ref().map_or_else(|_| Method::of(&request.method), |c| c.method);
         record.method(method.label(), name(&request, method).as_deref());
         checked?;
@@ -181,7 +181,7 @@ impl Inner {
             request,
             method,
             principal: Principal::of(headers.get(AUTHORIZATION)),
-            headers: headers.clone(),
+            headers,
             deadline: Instant::now() + upstream.settings.timeouts.request,
         };
         Ok(self.run(upstream, call, accepts, record).await)
@@ -264,12 +264,12 @@ impl Inner {
     async fn notification(
         &self,
         upstream: &Arc<Upstream>,
-        headers: &HeaderMap,
+        headers: HeaderMap,
         notification: Notification,
         record: &mut Record,
     ) -> Result<Response<FrontBody>, Refusal> {
         record.method("notification", None);
-        check::notification(headers, &notification.params)?;
+        check::notification(&headers, &notification.params)?;
         if Method::of(&notification.method) != Method::Custom {
             // Without an id there is nobody to answer, and a server may run it all the same (C21).
             let text =
@@ -279,8 +279,7 @@ impl Inner {
         if notify::Kind::of(&notification.method) == notify::Kind::Custom {
             let principal = Principal::of(headers.get(AUTHORIZATION));
             let deadline = Instant::now() + upstream.settings.timeouts.request;
-            let passed =
-                self.relay.notify(upstream, notification, headers.clone(), principal, deadline).await;
+            let passed = self.relay.notify(upstream, notification, headers, principal, deadline).await;
             if let Err(fault) = passed {
                 // There is no id to answer under.
                 return Err(Refusal::new(
