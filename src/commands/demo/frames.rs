@@ -37,6 +37,8 @@ pub(super) enum What {
     Opened(Head),
     /// One event: its lines as they were sent.
     Event(String),
+    /// The end of an event stream, as its sender meant it. Not shown.
+    Ended,
     /// The connection was closed before the answer was complete.
     Closed,
 }
@@ -94,7 +96,7 @@ impl What {
     pub(super) fn head(&self) -> Option<&Head> {
         match self {
             What::Message { head, .. } | What::Opened(head) => Some(head),
-            What::Event(_) | What::Closed => None,
+            What::Event(_) | What::Ended | What::Closed => None,
         }
     }
 
@@ -105,7 +107,7 @@ impl What {
             What::Event(lines) => {
                 lines.lines().find_map(|line| line.strip_prefix("data:")).unwrap_or_default().trim()
             }
-            What::Opened(_) | What::Closed => "",
+            What::Opened(_) | What::Ended | What::Closed => "",
         }
     }
 }
@@ -210,9 +212,10 @@ impl Reader {
         self.state = State::Head;
         self.complete += 1;
         let body = mem::take(&mut self.body);
-        if let Some(head) = self.head.take() {
-            out.push(What::Message { head, body: String::from_utf8_lossy(&body).into_owned() });
-        }
+        out.push(match self.head.take() {
+            Some(head) => What::Message { head, body: String::from_utf8_lossy(&body).into_owned() },
+            None => What::Ended,
+        });
     }
 
     /// Moves up to `most` bytes to the body; returns how many.
@@ -249,12 +252,13 @@ mod tests {
         for size in 1..text.len() {
             let mut reader = Reader::new();
             let frames: Vec<_> = text.chunks(size).flat_map(|part| reader.feed(part)).collect();
-            assert_eq!(frames.len(), 6, "{size}: {frames:?}");
+            assert_eq!(frames.len(), 7, "{size}: {frames:?}");
             assert_eq!(frames[0].head().and_then(|head| head.get("mcp-method")), Some("ping"));
             assert_eq!(frames[0].json(), "{}");
             assert_eq!(frames[2], What::Event("data: {}".to_owned()));
             assert_eq!(frames[4].json(), "1");
-            assert_eq!(frames[5].head().and_then(Head::status), Some(202));
+            assert_eq!(frames[5], What::Ended);
+            assert_eq!(frames[6].head().and_then(Head::status), Some(202));
             assert_eq!(reader.complete, 3);
         }
     }

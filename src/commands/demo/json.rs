@@ -30,7 +30,8 @@ fn lay(node: &Node<'_>, indent: usize, width: usize, behind: usize, out: &mut Ve
     let line = out.last_mut();
     let flat = flat(node);
     let used = line.as_ref().map_or(0, |line| line.chars().count());
-    if used + flat.chars().count() + behind <= width || matches!(node, Node::Leaf(_)) {
+    let whole = matches!(node, Node::Leaf(_)) || flat.len() == 2;
+    if whole || used + flat.chars().count() + behind <= width {
         if let Some(line) = line {
             line.push_str(&flat);
         }

@@ -78,10 +78,11 @@ impl Layout {
     }
 
     pub(super) fn frames(&self, out: &mut impl Write, frames: &[Frame]) -> io::Result<()> {
-        if self.side_by_side { self.columns(out, frames) } else { self.stacked(out, frames) }
+        let shown: Vec<_> = frames.iter().filter(|frame| frame.what != What::Ended).collect();
+        if self.side_by_side { self.columns(out, &shown) } else { self.stacked(out, &shown) }
     }
 
-    fn columns(&self, out: &mut impl Write, frames: &[Frame]) -> io::Result<()> {
+    fn columns(&self, out: &mut impl Write, frames: &[&Frame]) -> io::Result<()> {
         let width = (self.width - GUTTER.len()) / 2;
         let mut put = |left: &str, right: &str| {
             let pad = width.saturating_sub(left.chars().count());
@@ -90,19 +91,22 @@ impl Layout {
         put("MODERN   client <-> proxy", "LEGACY   proxy <-> server")?;
         put(&"-".repeat(width), &"-".repeat(width))?;
         for row in rows(frames) {
-            let column = |frames: &[&Frame]| -> Vec<String> {
-                frames.iter().flat_map(|frame| self.block(frame, width)).collect()
-            };
-            let (left, right) = (column(&row.modern), column(&row.legacy));
-            for at in 0..left.len().max(right.len()) {
-                let line = |column: &[String]| column.get(at).cloned().unwrap_or_default();
-                put(&line(&left), &line(&right))?;
+            // One by one, so that what belongs together stays on one height.
+            for at in 0..row.modern.len().max(row.legacy.len()) {
+                let block = |frames: &[&Frame]| {
+                    frames.get(at).map(|frame| self.block(frame, width)).unwrap_or_default()
+                };
+                let (left, right) = (block(&row.modern), block(&row.legacy));
+                for line in 0..left.len().max(right.len()) {
+                    let of = |block: &[String]| block.get(line).cloned().unwrap_or_default();
+                    put(&of(&left), &of(&right))?;
+                }
             }
         }
         Ok(())
     }
 
-    fn stacked(&self, out: &mut impl Write, frames: &[Frame]) -> io::Result<()> {
+    fn stacked(&self, out: &mut impl Write, frames: &[&Frame]) -> io::Result<()> {
         for frame in frames {
             writeln!(out, "{}", name(frame))?;
             for line in self.block(frame, self.width - 2) {
@@ -136,6 +140,7 @@ impl Layout {
                     *first = format!("{arrow}{first}");
                 }
             }
+            What::Ended => {}
             What::Closed => lines.push(format!("{arrow}(closes the connection before the answer is there)")),
         }
         let indent = " ".repeat(arrow.len());
@@ -158,10 +163,10 @@ impl Layout {
 
 /// Requests side by side, and answers side by side: a row ends where the direction turns, or where a wire that is the
 /// cause in that direction speaks again after the other one.
-fn rows(frames: &[Frame]) -> Vec<Row<'_>> {
-    let mut rows: Vec<Row<'_>> = Vec::new();
+fn rows<'a>(frames: &[&'a Frame]) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'a>> = Vec::new();
     let mut way = None;
-    for frame in frames {
+    for &frame in frames {
         let repeats = rows.last().is_some_and(|row| match (frame.way, frame.wire) {
             (Way::ToServer, Wire::Modern) => !row.legacy.is_empty(),
             (Way::ToClient, Wire::Legacy) => !row.modern.is_empty(),
@@ -248,7 +253,10 @@ mod tests {
             (Legacy, ToClient),
         ];
         let frames: Vec<_> = order.into_iter().map(|(wire, way)| frame(wire, way, "1")).collect();
-        let counts: Vec<_> = rows(&frames).iter().map(|row| (row.modern.len(), row.legacy.len())).collect();
+        let counts: Vec<_> = rows(&frames.iter().collect::<Vec<_>>())
+            .iter()
+            .map(|row| (row.modern.len(), row.legacy.len()))
+            .collect();
         assert_eq!(counts, [(1, 1), (1, 1), (0, 1)]);
     }
 }

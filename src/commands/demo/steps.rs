@@ -293,7 +293,7 @@ fn cancel() -> Step {
             let told = legacy().position(|frame| frame.what.json().contains("notifications/cancelled"));
             let accepted = |frame: &Frame| frame.what.head().and_then(Head::status) == Some(202);
             told.is_some_and(|at| legacy().skip(at).any(accepted))
-                && legacy().any(|frame| frame.what == What::Closed)
+                && legacy().any(|frame| matches!(frame.what, What::Closed | What::Ended))
         },
         check: |seen| {
             let sent = seen.one("tools/call")?;
