@@ -3,7 +3,7 @@
 //! Owns what only a process shows. Its upstream is a few lines of blocking sockets that share nothing with the product;
 //! what the proxy does with messages is tested in memory (`vectors`, `cases`).
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
