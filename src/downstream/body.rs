@@ -7,8 +7,10 @@
 use super::modern::respond;
 use super::record::Record;
 use crate::exchange::{Receiver, Step};
+use crate::shutdown::Shutdown;
 use crate::upstream::UpstreamBody;
 use crate::wire::jsonrpc::Id;
+use crate::wire::meta;
 use crate::wire::payload::Payload;
 use crate::wire::sse;
 use bytes::{Bytes, BytesMut};
@@ -19,7 +21,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -39,9 +41,38 @@ pub struct FrontBody {
 enum Kind {
     Whole(Payload),
     Stream(Box<Stream>),
-    Relayed(Incoming),
-    RelayedStream(Incoming, Box<Quiet>),
+    Relayed(Incoming, Ends),
+    RelayedStream(Incoming, Ends, Box<Quiet>),
 }
+
+/// What ends a relayed body from our side.
+pub(super) struct Ends {
+    when: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// The graceful last message of a subscription; without one the body breaks off.
+    last: Option<Bytes>,
+}
+
+impl Ends {
+    /// Breaks it off at `deadline`.
+    pub(super) fn at(deadline: Instant) -> Self {
+        Self { when: Box::pin(sleep_until(deadline)), last: None }
+    }
+
+    /// Ends a subscription when the proxy drains, by the result that says so (B9.6).
+    pub(super) fn drain(shutdown: Shutdown, id: &Id) -> Self {
+        let id = String::from_utf8_lossy(id.raw());
+        let last = format!(
+            "\ndata: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"resultType\":\"complete\",\"_meta\":{{\"{}\":{id}}}}}}}\n\n",
+            meta::SUBSCRIPTION_ID
+        );
+        Self { when: Box::pin(async move { shutdown.draining().await }), last: Some(Bytes::from(last)) }
+    }
+}
+
+/// The server's body was not over when the call was due.
+#[derive(Debug, thiserror::Error)]
+#[error("the upstream server's answer was not complete in time")]
+struct Overdue;
 
 /// The event stream of one exchange.
 struct Stream {
@@ -86,13 +117,15 @@ impl FrontBody {
         Self::of(Kind::Whole(Payload::from(out.freeze())))
     }
 
-    pub(super) fn relayed(body: UpstreamBody, event_stream: bool, keep_alive: Duration) -> Self {
+    pub(super) fn relayed(body: UpstreamBody, event_stream: bool, keep_alive: Duration, ends: Ends) -> Self {
         Self::of(match body {
             UpstreamBody::Read(bytes) => Kind::Whole(Payload::from(bytes)),
-            UpstreamBody::Streaming(body) if event_stream => {
-                Kind::RelayedStream(body, Box::new(Quiet { keep_alive: ticks(keep_alive), between: true }))
-            }
-            UpstreamBody::Streaming(body) => Kind::Relayed(body),
+            UpstreamBody::Streaming(body) if event_stream => Kind::RelayedStream(
+                body,
+                ends,
+                Box::new(Quiet { keep_alive: ticks(keep_alive), between: true }),
+            ),
+            UpstreamBody::Streaming(body) => Kind::Relayed(body, ends),
         })
     }
 
@@ -176,6 +209,38 @@ impl Stream {
     }
 }
 
+impl Quiet {
+    fn poll(&mut self, body: &mut Incoming, ends: &mut Ends, cx: &mut Context<'_>) -> Poll<Next> {
+        if let Poll::Ready(frame) = Pin::new(body).poll_frame(cx) {
+            self.keep_alive.reset();
+            let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()?.last());
+            self.between = data.map_or(self.between, |last| *last == b'\n');
+            return Poll::Ready(frame.map_or(Next::End, |frame| Next::Frame(frame.map_err(BoxError::from))));
+        }
+        if ends.when.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(match ends.last.take().filter(|_| self.between) {
+                Some(last) => Next::Last(last),
+                None => Next::Frame(Err(Overdue.into())),
+            });
+        }
+        // In the middle of a line a comment would break it; the next tick looks again.
+        while self.keep_alive.poll_tick(cx).is_ready() {
+            if self.between {
+                return Poll::Ready(Next::Frame(Ok(Frame::data(Bytes::from_static(COMMENT)))));
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// What a relayed stream gives next.
+enum Next {
+    Frame(Result<Frame<Bytes>, BoxError>),
+    /// Ours, and the end.
+    Last(Bytes),
+    End,
+}
+
 impl Body for FrontBody {
     type Data = Bytes;
     type Error = BoxError;
@@ -192,28 +257,21 @@ impl Body for FrontBody {
             Kind::Stream(stream) => {
                 ready!(stream.poll(cx, &mut this.record)).map(|bytes| Ok(Frame::data(bytes)))
             }
-            Kind::Relayed(body) => {
-                ready!(Pin::new(body).poll_frame(cx)).map(|frame| frame.map_err(BoxError::from))
-            }
-            Kind::RelayedStream(body, quiet) => match Pin::new(body).poll_frame(cx) {
-                Poll::Ready(Some(Ok(frame))) => {
-                    quiet.keep_alive.reset();
-                    if let Some(last) = frame.data_ref().and_then(|data| data.last()) {
-                        quiet.between = *last == b'\n';
-                    }
-                    Some(Ok(frame))
-                }
-                Poll::Ready(other) => other.map(|frame| frame.map_err(BoxError::from)),
+            Kind::Relayed(body, ends) => match Pin::new(body).poll_frame(cx) {
+                Poll::Ready(frame) => frame.map(|frame| frame.map_err(BoxError::from)),
                 Poll::Pending => {
-                    ready!(quiet.keep_alive.poll_tick(cx));
-                    if !quiet.between {
-                        // In the middle of a line a comment would break it; the next tick looks again.
-                        let again = quiet.keep_alive.poll_tick(cx);
-                        debug_assert!(again.is_pending());
-                        return Poll::Pending;
-                    }
-                    Some(Ok(Frame::data(Bytes::from_static(COMMENT))))
+                    ready!(ends.when.as_mut().poll(cx));
+                    Some(Err(Overdue.into()))
                 }
+            },
+            Kind::RelayedStream(body, ends, quiet) => match ready!(quiet.poll(body, ends, cx)) {
+                Next::Frame(frame) => Some(frame),
+                Next::Last(bytes) => {
+                    // Letting go of the server's body is what ends it there.
+                    this.kind = Kind::Whole(Payload::default());
+                    Some(Ok(Frame::data(bytes)))
+                }
+                Next::End => None,
             },
         };
         Poll::Ready(frame)
@@ -223,14 +281,14 @@ impl Body for FrontBody {
         match &self.kind {
             Kind::Whole(message) => message.is_end_stream(),
             Kind::Stream(stream) => stream.receiver.is_none() && stream.ready.is_empty(),
-            Kind::Relayed(body) | Kind::RelayedStream(body, _) => body.is_end_stream(),
+            Kind::Relayed(body, _) | Kind::RelayedStream(body, ..) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Whole(message) => message.size_hint(),
-            Kind::Relayed(body) => body.size_hint(),
+            Kind::Relayed(body, _) => body.size_hint(),
             Kind::Stream(_) | Kind::RelayedStream(..) => SizeHint::default(),
         }
     }

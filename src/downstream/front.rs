@@ -4,12 +4,12 @@
 //! start, and how long the response's head is held back (B11). Each refusal carries the caller's id as soon as a body
 //! could be read. Rules: A12.1-A12.6, A12.14, A12.16; cases C18, C21, C25, C31.
 
-use super::body::FrontBody;
+use super::body::{Ends, FrontBody};
 use super::modern::check::{self, Refusal};
 use super::modern::respond;
 use super::record::Record;
 use crate::config::{FrontTimeouts, Limits};
-use crate::exchange::{Call, Fault, FaultKind, Principal, Receiver, Step};
+use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, Step};
 use crate::relay::{Relay, Reply};
 use crate::shutdown::Shutdown;
 use crate::translate::notify;
@@ -17,7 +17,7 @@ use crate::upstream::modern::is_event_stream;
 use crate::upstream::{Upstream, UpstreamBody};
 use crate::wire::headers::{Accepts, ContentType};
 use crate::wire::json;
-use crate::wire::jsonrpc::{self, Message, Notification, Request, code};
+use crate::wire::jsonrpc::{self, Id, Message, Notification, Request, code};
 use crate::wire::method::Method;
 use crate::wire::version::MODERN;
 use bytes::{Bytes, BytesMut};
@@ -26,8 +26,9 @@ use hyper::body::{Body, Incoming};
 use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::Instrument;
 
 /// The handler of all client connections.
@@ -107,29 +108,31 @@ impl Inner {
             ));
         }
         let (head, body) = request.into_parts();
-        let text = self.read(body).await?;
-        let content_type = head.headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()));
-        if content_type != Some(ContentType::Json) {
-            let text_of = "the Content-Type must be application/json";
-            return Err(Refusal::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                code::INVALID_REQUEST,
-                "content-type",
-                text_of,
-            )
-            .with_id(jsonrpc::find_id(&text)));
-        }
+        // Before the body, so that bodies count among the requests in work.
         let Ok(place) = self.requests.clone().try_acquire_owned() else {
             tracing::warn!(requests = self.limits.requests, "all places are taken; raise limits.requests");
-            let text_of = "the proxy has as many requests in work as it may";
+            let id = self.glance(body).await;
+            let text = "the proxy has as many requests in work as it may";
             return Err(Refusal::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 code::INTERNAL_ERROR,
                 "requests",
-                text_of,
+                text,
+            )
+            .with_id(id));
+        };
+        let text = self.read(body).await?;
+        let content_type = head.headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()));
+        if content_type != Some(ContentType::Json) {
+            let told = "the Content-Type must be application/json";
+            return Err(Refusal::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                code::INVALID_REQUEST,
+                "content-type",
+                told,
             )
             .with_id(jsonrpc::find_id(&text)));
-        };
+        }
         let response = self.message(upstream, head.headers, text, record).await?;
         Ok((response, Some(place)))
     }
@@ -177,6 +180,11 @@ impl Inner {
             return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, "accept", text)
                 .with_id(Some(id)));
         }
+        if method == Method::Listen && !accepts.event_stream {
+            let text = "subscriptions/listen is answered by an event stream; the Accept header must admit text/event-stream";
+            return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, "accept", text)
+                .with_id(Some(id)));
+        }
         let call = Call {
             request,
             method,
@@ -195,32 +203,29 @@ impl Inner {
         accepts: Accepts,
         record: &mut Record,
     ) -> Response<FrontBody> {
-        let id = call.id().clone();
-        let mut reply = self.relay.start(upstream, call, accepts.event_stream).await;
-        // A second time only where nothing of the call has run.
-        for _ in 0..2 {
+        let (id, deadline, method) = (call.id().clone(), call.deadline, call.method);
+        let streams = accepts.event_stream;
+        let mut reply = in_time(deadline, self.relay.start(upstream, call, streams)).await;
+        let mut replanned = false;
+        loop {
             let mut receiver = match reply {
                 Err(fault) => return respond::fault(&fault, &id, record),
                 Ok(Reply::Done(outcome)) => return respond::outcome(outcome, &id, accepts, record),
-                Ok(Reply::Relayed(response)) => return self.relayed(response, record),
+                Ok(Reply::Relayed(response)) => return self.relayed(response, method, id, deadline, record),
                 Ok(Reply::Exchange(receiver)) => receiver,
             };
-            let outcome = match self.first(&mut receiver, accepts).await {
-                First::Outcome(outcome) => outcome,
+            match self.first(&mut receiver, accepts).await {
                 First::Stream(first) => {
                     return respond::stream(FrontBody::stream(receiver, id, first, self.timeouts.keep_alive));
                 }
-            };
-            match outcome {
-                crate::exchange::Outcome::Replan(call) => {
-                    reply = self.relay.restart(upstream, *call, accepts.event_stream).await;
+                // A second time only where nothing of the call has run, and once at most.
+                First::Outcome(Outcome::Replan(replan)) if !replanned => {
+                    replanned = true;
+                    reply = in_time(deadline, self.relay.restart(upstream, *replan, streams)).await;
                 }
-                outcome => return respond::outcome(outcome, &id, accepts, record),
+                First::Outcome(outcome) => return respond::outcome(outcome, &id, accepts, record),
             }
         }
-        let fault =
-            Fault::new(FaultKind::BadGateway, "the upstream server changed its era twice during the call");
-        respond::fault(&fault, &id, record)
     }
 
     /// What the response begins with (B11).
@@ -241,13 +246,20 @@ impl Inner {
                 Some(Step::Event(_)) => {}
                 None => {
                     let fault = Fault::new(FaultKind::Internal, "the proxy lost track of this call");
-                    return First::Outcome(crate::exchange::Outcome::Fault(fault));
+                    return First::Outcome(Outcome::Fault(fault));
                 }
             }
         }
     }
 
-    fn relayed(&self, response: Response<UpstreamBody>, record: &mut Record) -> Response<FrontBody> {
+    fn relayed(
+        &self,
+        response: Response<UpstreamBody>,
+        method: Method,
+        id: Id,
+        deadline: Instant,
+        record: &mut Record,
+    ) -> Response<FrontBody> {
         let (mut head, body) = response.into_parts();
         record.outcome("relayed");
         let streams = is_event_stream(&head.headers);
@@ -255,7 +267,12 @@ impl Inner {
         if streams {
             respond::stream_headers(&mut head.headers);
         }
-        let mut relayed = Response::new(FrontBody::relayed(body, streams, self.timeouts.keep_alive));
+        // A subscription lives until either side ends it, or the proxy drains; every other answer is due in time.
+        let ends = match method {
+            Method::Listen => Ends::drain(self.shutdown.clone(), &id),
+            _ => Ends::at(deadline),
+        };
+        let mut relayed = Response::new(FrontBody::relayed(body, streams, self.timeouts.keep_alive, ends));
         *relayed.status_mut() = head.status;
         *relayed.headers_mut() = head.headers;
         relayed
@@ -296,6 +313,14 @@ impl Inner {
         Ok(response)
     }
 
+    /// The id in the beginning of a body that is not taken.
+    async fn glance(&self, body: Incoming) -> Option<Id> {
+        match timeout(GLANCE_TIME.min(self.timeouts.body), collect(body, GLANCE)).await {
+            Ok(Ok(text) | Err(Unread::TooLarge(text))) => jsonrpc::find_id(&text),
+            Ok(Err(Unread::Broken)) | Err(_) => None,
+        }
+    }
+
     /// The whole body. What is too long is not read any further, but its id may stand in what was read.
     async fn read(&self, body: Incoming) -> Result<Bytes, Refusal> {
         let limit = self.limits.body_bytes;
@@ -321,8 +346,22 @@ impl Inner {
     }
 }
 
+/// As much of a body as is looked at, and for how long, only to answer a refusal under its id.
+const GLANCE: usize = 64 * 1024;
+const GLANCE_TIME: Duration = Duration::from_secs(1);
+
+/// A start that takes as long as the call itself may is over; what it began for others goes on without it.
+async fn in_time(
+    deadline: Instant,
+    start: impl Future<Output = Result<Reply, Fault>>,
+) -> Result<Reply, Fault> {
+    timeout_at(deadline, start)
+        .await
+        .unwrap_or_else(|_| Err(Fault::new(FaultKind::Timeout, "the upstream server did not answer in time")))
+}
+
 enum First {
-    Outcome(crate::exchange::Outcome),
+    Outcome(Outcome),
     Stream(Option<crate::wire::payload::Payload>),
 }
 

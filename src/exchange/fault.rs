@@ -27,7 +27,7 @@ pub enum FaultKind {
     /// The server needs a capability that the request does not declare: -32021; `data` holds `requiredCapabilities`.
     MissingCapability,
     /// The upstream asks for a credential (401) or refuses the one it got (403); its challenge goes to the caller.
-    Unauthorized { status: u16, challenge: Option<HeaderValue> },
+    Unauthorized { status: u16, challenges: Vec<HeaderValue> },
     /// The upstream limits the rate: 429.
     RateLimited,
     /// The upstream could not be reached, broke off, or answered with something that is no MCP.

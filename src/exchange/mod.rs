@@ -38,10 +38,20 @@ impl Event {
 pub enum Outcome {
     /// The server's result: a whole JSON-RPC message under the caller's id.
     Result(Payload),
-    /// The server's own error: a whole JSON-RPC message under the caller's id, and its code.
-    Error(i64, Payload),
+    /// The server's own error: a whole JSON-RPC message under the caller's id.
+    Error(Payload),
+    /// The server's own error that says it does not have the method (-32601); likewise whole.
+    Unimplemented(Payload),
     /// The call ended here or on the way.
     Fault(Fault),
-    /// The upstream is of the other era than was thought and has run nothing: plan the call anew.
-    Replan(Box<Call>),
+    /// The upstream seems to be of the other era than was thought and has run nothing: look again.
+    Replan(Box<Replan>),
+}
+
+/// A call that its driver gives back.
+#[derive(Debug)]
+pub struct Replan {
+    pub call: Call,
+    /// How it ended if the upstream's era is what it was.
+    pub otherwise: Outcome,
 }

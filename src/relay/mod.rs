@@ -5,7 +5,7 @@
 
 mod listen;
 
-use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, channel};
+use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, Replan, channel};
 use crate::shutdown::Shutdown;
 use crate::upstream::legacy::Lease;
 use crate::upstream::modern::{Trouble, is_event_stream};
@@ -56,41 +56,71 @@ impl Relay {
     /// Starts a call. Returns when its server is known and able to take it; `streams` says whether the client takes
     /// an event stream.
     pub async fn start(&self, upstream: &Arc<Upstream>, call: Call, streams: bool) -> Result<Reply, Fault> {
-        let mut again = true;
-        loop {
-            let era = upstream.era.of(&call).await?;
-            tracing::Span::current().record("server", era.name());
-            match era {
-                Era::Modern => match upstream.modern.send(&call).await {
-                    Ok(response) if !streams && is_event_stream(response.headers()) => {
-                        return upstream.modern.collapse(response).await.map(Reply::Relayed);
-                    }
-                    Ok(response) => return Ok(Reply::Relayed(response)),
-                    Err(Trouble::Fault(fault)) => return Err(fault),
-                    Err(Trouble::OtherEra(_)) if again && upstream.era.contradicted(Era::Modern) => {
-                        again = false
-                    }
-                    Err(Trouble::OtherEra(fault)) => return Err(fault),
-                },
-                Era::Legacy => match upstream.legacy.lease(&call).await {
-                    Ok(lease) => return self.legacy(upstream, call, lease),
-                    Err(open) if open.modern && again && upstream.era.contradicted(Era::Legacy) => {
-                        again = false
-                    }
-                    Err(open) => return Err(open.fault),
-                },
-            }
-        }
+        let era = upstream.era.of(&call).await?;
+        let refused = match self.start_in(era, upstream, &call, streams).await {
+            Ok(reply) => return Ok(reply),
+            Err(Trouble::Fault(fault)) => return Err(fault),
+            Err(Trouble::OtherEra(fault)) => fault,
+        };
+        self.start_anew(era, upstream, &call, streams).await.unwrap_or(Err(refused))
     }
 
     /// Starts a call again that its legacy driver gave back because nothing of it had run.
-    pub async fn restart(&self, upstream: &Arc<Upstream>, call: Call, streams: bool) -> Result<Reply, Fault> {
-        if !upstream.era.contradicted(Era::Legacy) {
-            return Err(Fault::bad_gateway(
-                "the upstream server refuses the session as a modern server does",
-            ));
+    pub async fn restart(
+        &self,
+        upstream: &Arc<Upstream>,
+        replan: Replan,
+        streams: bool,
+    ) -> Result<Reply, Fault> {
+        let again = self.start_anew(Era::Legacy, upstream, &replan.call, streams).await;
+        again.unwrap_or(Ok(Reply::Done(replan.otherwise)))
+    }
+
+    /// Looks at the upstream again after it refused a call as one of the other era does. `None` if its era is what it
+    /// was, so that the refusal was its answer and the call is not sent a second time.
+    async fn start_anew(
+        &self,
+        was: Era,
+        upstream: &Arc<Upstream>,
+        call: &Call,
+        streams: bool,
+    ) -> Option<Result<Reply, Fault>> {
+        if !upstream.era.contradicted(was) {
+            return None;
         }
-        self.start(upstream, call, streams).await
+        let era = match upstream.era.of(call).await {
+            Ok(era) if era == was => return None,
+            Ok(era) => era,
+            Err(fault) => return Some(Err(fault)),
+        };
+        Some(self.start_in(era, upstream, call, streams).await.map_err(|trouble| match trouble {
+            Trouble::Fault(fault) | Trouble::OtherEra(fault) => fault,
+        }))
+    }
+
+    async fn start_in(
+        &self,
+        era: Era,
+        upstream: &Arc<Upstream>,
+        call: &Call,
+        streams: bool,
+    ) -> Result<Reply, Trouble> {
+        tracing::Span::current().record("server", era.name());
+        match era {
+            Era::Modern => {
+                let response = upstream.modern.send(call).await?;
+                if !streams && is_event_stream(response.headers()) {
+                    let collapsed = upstream.modern.collapse(response, call.id()).await;
+                    return collapsed.map(Reply::Relayed).map_err(Trouble::Fault);
+                }
+                Ok(Reply::Relayed(response))
+            }
+            Era::Legacy => match upstream.legacy.lease(call).await {
+                Ok(lease) => self.legacy(upstream, call.clone(), lease).map_err(Trouble::Fault),
+                Err(open) if open.modern => Err(Trouble::OtherEra(open.fault)),
+                Err(open) => Err(Trouble::Fault(open.fault)),
+            },
+        }
     }
 
     /// Passes on a notification that neither era defines; the others end here (A2).
@@ -121,10 +151,7 @@ impl Relay {
                 ))),
                 Err(Trouble::Fault(fault) | Trouble::OtherEra(fault)) => Err(fault),
             },
-            Era::Legacy => {
-                let lease = upstream.legacy.lease(&call).await.map_err(|open| open.fault)?;
-                upstream.legacy.notify(&lease, &call.headers, &notification).await
-            }
+            Era::Legacy => upstream.legacy.notify(&call, &notification).await,
         }
     }
 

@@ -6,7 +6,6 @@ use crate::wire::json::{Limits, Splice};
 use crate::wire::jsonrpc::{self, Id, Request, Response, RpcError, code};
 use crate::wire::method::Method;
 use crate::wire::payload::Payload;
-use bytes::Bytes;
 
 /// The code that the client sees and the whole message under its id.
 pub fn to_modern(
@@ -90,20 +89,17 @@ fn without_message(response: &Response, error: &RpcError, id: &Id) -> Payload {
 }
 
 fn under_id(response: &Response, id: &Id, mut splice: Splice<'_>) -> Payload {
+    let text = &response.text;
     match response.id {
-        Some(span) => splice.replace(span, id.raw().clone()),
+        Some(span) => {
+            splice.replace(span, id.raw().clone());
+            splice.rewrite(&response.top, |member| !member.is(text, "result"), "");
+        }
         // The server could not tell the id; the answer is ours to address.
         None => {
-            let text = &response.text;
-            let mut cursor = crate::wire::json::Cursor::on_prefix(
-                text,
-                Limits { nesting: usize::MAX, members: usize::MAX },
-            );
-            if let Ok(top) = cursor.object(|cursor, _| cursor.skip()) {
-                let mut add = b"\"id\":".to_vec();
-                add.extend_from_slice(id.raw());
-                splice.rewrite(&top, |member| !member.is(text, "id"), Bytes::from(add));
-            }
+            let mut add = b"\"id\":".to_vec();
+            add.extend_from_slice(id.raw());
+            splice.rewrite(&response.top, |member| !member.is(text, "id") && !member.is(text, "result"), add);
         }
     }
     splice.finish()

@@ -53,7 +53,7 @@ impl Progress {
     pub fn to_modern(&mut self, notification: &Notification, number: u64, token: &[u8]) -> Option<Payload> {
         let text = &notification.text;
         let body = notification.params.body()?;
-        let theirs = body.object.first(text, meta::PROGRESS_TOKEN)?;
+        let theirs = body.object.get(text, meta::PROGRESS_TOKEN).ok()??;
         let digits = theirs.of(text);
         let digits = digits.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")).unwrap_or(digits);
         if unescape(digits)?.parse() != Ok(number) {

@@ -10,8 +10,8 @@ use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
 
-/// Members of `params` that only a modern server, or a task-augmented call, knows (A1.5).
-const NOT_FOR_LEGACY: [&str; 3] = ["inputResponses", "requestState", "task"];
+/// Members of `params` that are modern vocabulary whatever the method.
+const MODERN_ONLY: [&str; 2] = ["inputResponses", "requestState"];
 
 /// The request under `number`, which also becomes its progress token if it has one: unique among all that the
 /// session carries, so two clients that both chose `"t"` are never confused (A4.5).
@@ -21,7 +21,9 @@ pub fn to_legacy(request: &Request, method: Method, revision: LegacyRevision, nu
     let drop_context = method == Method::Complete && revision < LegacyRevision::V2025_06_18;
     let null = |value: Span| value.of(&request.text) == b"null";
     let drop = |name: &str, value: Span| {
-        NOT_FOR_LEGACY.contains(&name) && method.can_ask()
+        MODERN_ONLY.contains(&name)
+            // Tasks are not bridged, so no call asks for one (A1.5, A10).
+            || name == "task" && method.can_ask()
             || drop_context && name == "context"
             // No revision has `null` there; a client that writes it means "none" (C32).
             || name == "arguments" && method.can_ask() && null(value)

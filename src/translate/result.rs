@@ -51,7 +51,9 @@ pub fn readable(text: &Bytes, body: &Body, method: Method) -> Result<(), Unreada
     };
     let (wanted, kind) =
         if member == "completion" { (Kind::Object, "object") } else { (Kind::Array, "list") };
-    match body.object.first(text, member).and_then(|span| Kind::of(span.of(text))) {
+    // A second one would let two readers see two lists.
+    let found = body.object.get(text, member).ok().flatten();
+    match found.and_then(|span| Kind::of(span.of(text))) {
         Some(found) if found == wanted => Ok(()),
         Some(_) | None => Err(Unreadable { member, kind }),
     }
@@ -101,7 +103,9 @@ pub fn to_modern(
         | Method::ServerToClient
         | Method::Custom => {}
     }
-    let keep = |name: &str| !OVERWRITTEN.contains(&name);
+    // `null` where an object belongs, and where an error would stand, is what some serialisers write for "none".
+    let keep = |name: &str| !OVERWRITTEN.contains(&name) && (name != "_meta" || body.meta.is_some());
+    splice.rewrite(&response.top, |member| !member.is(text, "error"), "");
     splice.rewrite(&body.object, |member| member.name(text).is_none_or(|name| keep(&name)), add);
     Translated { message: splice.finish(), findings }
 }

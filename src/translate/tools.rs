@@ -63,15 +63,15 @@ fn one(splice: &mut Splice<'_>, text: &Bytes, span: Span, findings: &mut Vec<Fin
         report("", FindingKind::NoName);
         return false;
     };
-    let Some(name) = tool.first(text, "name").and_then(|span| string(text, span)) else {
+    let Some(name) = once(&tool, text, "name").and_then(|span| string(text, span)) else {
         report("", FindingKind::NoName);
         return false;
     };
-    let Some(schema) = tool.first(text, "inputSchema").and_then(|span| object(text, span, ALL)) else {
+    let Some(schema) = once(&tool, text, "inputSchema").and_then(|span| object(text, span, ALL)) else {
         report(&name, FindingKind::NoSchema);
         return false;
     };
-    let add = match schema.first(text, "type").map(|span| string(text, span)) {
+    let add = match schema.get(text, "type").unwrap_or(Some(Span::default())).map(|span| string(text, span)) {
         Some(Some(kind)) if kind == "object" => "",
         Some(_) => {
             report(&name, FindingKind::RootType);
@@ -93,6 +93,11 @@ fn one(splice: &mut Splice<'_>, text: &Bytes, span: Span, findings: &mut Vec<Fin
         strip_annotations(splice, text, &schema);
     }
     true
+}
+
+/// The member's value; a member that occurs twice has none, since two readers could take either.
+fn once(object: &Object, text: &Bytes, name: &str) -> Option<Span> {
+    object.get(text, name).ok().flatten()
 }
 
 const ANNOTATION: &str = "x-mcp-header";

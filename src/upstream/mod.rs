@@ -18,6 +18,7 @@ use crate::net::Dial;
 use crate::shutdown::Shutdown;
 use crate::wire::json::Limits;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use transport::{HttpTransport, SendError, TransportBuildError};
 
 pub use reply::UpstreamBody;
@@ -38,6 +39,15 @@ pub(crate) struct Shared {
     /// Bounds of an upstream message's JSON.
     limits: Limits,
     shutdown: Shutdown,
+    /// Ids and progress tokens of our own. One row for all sessions: a server without session ids sees them side by
+    /// side, and may key its streams by them (A14.2, C20).
+    numbers: AtomicU64,
+}
+
+impl Shared {
+    fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 impl Upstream {
@@ -51,7 +61,14 @@ impl Upstream {
     ) -> Result<Self, TransportBuildError> {
         let transport = HttpTransport::new(&settings, dial)?;
         let heads = head::Heads::new(&settings);
-        let shared = Arc::new(Shared { settings: settings.clone(), transport, heads, limits, shutdown });
+        let shared = Arc::new(Shared {
+            settings: settings.clone(),
+            transport,
+            heads,
+            limits,
+            shutdown,
+            numbers: AtomicU64::new(1),
+        });
         let legacy = legacy::Legacy::new(shared.clone());
         let modern = modern::Modern::new(shared.clone());
         let era = era::Detector::new(shared, legacy.clone(), verdicts);

@@ -7,9 +7,10 @@ use super::Shared;
 use super::reply::{Messages, Refusal, UpstreamBody, content_type};
 use crate::exchange::{Call, Fault};
 use crate::wire::headers::{self, ContentType};
-use crate::wire::jsonrpc::{Id, Message, code};
+use crate::wire::jsonrpc::{Id, Message};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
+use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::sync::Arc;
@@ -43,13 +44,19 @@ impl Modern {
     }
 
     /// The outcome of a response that the client cannot take as an event stream (C25).
-    pub async fn collapse(&self, response: Response<UpstreamBody>) -> Result<Response<UpstreamBody>, Fault> {
+    pub async fn collapse(
+        &self,
+        response: Response<UpstreamBody>,
+        id: &Id,
+    ) -> Result<Response<UpstreamBody>, Fault> {
         let (mut head, body) = response.into_parts();
         let UpstreamBody::Streaming(body) = body else { return Ok(Response::from_parts(head, body)) };
         let limit = self.shared.settings.limits.message_bytes;
         let mut messages = Messages::events(body, limit, self.shared.limits);
         while let Some(message) = messages.next().await? {
-            if let Message::Response(answer) = message {
+            if let Message::Response(answer) = message
+                && answer.id.is_none_or(|span| span.of(&answer.text) == id.raw())
+            {
                 head.headers.insert(CONTENT_TYPE, HeaderValue::from_static(headers::JSON));
                 return Ok(Response::from_parts(head, UpstreamBody::Read(answer.text)));
             }
@@ -68,6 +75,13 @@ impl Modern {
         let response =
             sent.map_err(|error| Trouble::Fault(super::send_fault(&self.shared.settings.name, &error)))?;
         let status = response.status();
+        if id.is_some() && !may_be_legacy(status) && !answers(&response) {
+            let text = format!(
+                "the upstream server answered with HTTP status {} and neither JSON nor an event stream",
+                status.as_u16()
+            );
+            return Err(Trouble::Fault(Fault::bad_gateway(text)));
+        }
         if !may_be_legacy(status) {
             return Ok(response.map(UpstreamBody::Streaming));
         }
@@ -86,18 +100,24 @@ fn may_be_legacy(status: StatusCode) -> bool {
     matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422)
 }
 
-/// Whether a modern server refused: by an error of its era's own, or by one of JSON-RPC's under the id that was sent,
-/// which a server that does not get past the missing session has not read.
+/// Whether a modern server refused: by an error of its era's own, or by any error under the id that was sent, which a
+/// server that misses a session does not get to read.
 fn is_modern(refusal: &Refusal, id: Option<&Id>) -> bool {
     let (Some(answer), Some(code)) = (&refusal.answer, refusal.code()) else { return false };
-    match code {
-        -32022..=-32020 => true,
-        code::PARSE_ERROR | -32603..=-32600 => match id {
-            Some(id) => answer.id.is_some_and(|span| span.of(&answer.text) == id.raw()),
-            None => true,
-        },
-        _ => false,
+    let ours = id.is_none_or(|id| answer.id.is_some_and(|span| span.of(&answer.text) == id.raw()));
+    ours || matches!(code, -32022..=-32020)
+}
+
+/// Whether the response can be passed on as an answer to a request (A12.21, C04): a challenge and a rate limit as they
+/// are, else JSON or an event stream.
+fn answers(response: &Response<Incoming>) -> bool {
+    let status = response.status();
+    if matches!(status.as_u16(), 401 | 403 | 429) {
+        return true;
     }
+    let kind = content_type(response.headers());
+    !matches!(status.as_u16(), 202 | 204)
+        && matches!(kind, Some(ContentType::Json | ContentType::EventStream))
 }
 
 /// Whether a response is an event stream.

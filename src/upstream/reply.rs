@@ -8,7 +8,7 @@ use super::transport::SendError;
 use crate::exchange::{Fault, FaultKind};
 use crate::wire::headers::ContentType;
 use crate::wire::json::{Cursor, Limits, Span};
-use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Response as RpcResponse, code};
+use crate::wire::jsonrpc::{self, Id, Message, Reply as RpcReply, Response as RpcResponse, code};
 use crate::wire::sse;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -65,8 +65,9 @@ pub(super) struct Messages {
     limits: Limits,
     message_bytes: usize,
     retry: Option<Duration>,
-    /// An event has come since this stream was opened.
-    seen: bool,
+    /// A message has come since this stream was opened.
+    moved: bool,
+    awaited: Option<u64>,
 }
 
 enum Source {
@@ -101,13 +102,22 @@ impl Messages {
     }
 
     fn new(source: Source, message_bytes: usize, limits: Limits) -> Self {
-        Self { source, queue: VecDeque::new(), limits, message_bytes, retry: None, seen: false }
+        Self {
+            source,
+            queue: VecDeque::new(),
+            limits,
+            message_bytes,
+            retry: None,
+            moved: false,
+            awaited: None,
+        }
     }
 
     /// The next message; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Message>, Break> {
         loop {
             if let Some(message) = self.queue.pop_front() {
+                self.moved = true;
                 return Ok(Some(message));
             }
             match &mut self.source {
@@ -116,13 +126,12 @@ impl Messages {
                 Source::Json(body) => {
                     let text = collect(body, self.message_bytes).await?;
                     self.source = Source::Done;
-                    for message in split(text, self.limits) {
-                        self.queue.push_back(message.map_err(|fault| fault.as_break())?);
+                    for message in split(text, self.limits)? {
+                        self.queue.push_back(message.map_err(|_| Break::NotAMessage)?);
                     }
                 }
                 Source::Events(body, decoder) => match decoder.next_event() {
                     Some(Ok(event)) => {
-                        self.seen = true;
                         self.retry = event.retry.or(self.retry);
                         self.take(event)?;
                     }
@@ -141,6 +150,12 @@ impl Messages {
         }
     }
 
+    /// Says which answer is waited for: what comes under this id and is no message ends the row.
+    pub(super) fn awaiting(mut self, number: u64) -> Self {
+        self.awaited = Some(number);
+        self
+    }
+
     /// Where to take the stream up again, and how long to wait before (D104).
     pub(super) fn resumption(&self) -> Option<(Bytes, Option<Duration>)> {
         match &self.source {
@@ -152,9 +167,9 @@ impl Messages {
         }
     }
 
-    /// Whether anything has come on this stream.
+    /// Whether a message has come on this stream.
     pub(super) fn moved(&self) -> bool {
-        self.seen
+        self.moved
     }
 
     pub(super) fn retry_hint(&mut self, hint: Option<Duration>) {
@@ -166,11 +181,11 @@ impl Messages {
         if event.data.is_empty() {
             return Ok(());
         }
-        for message in split(event.data, self.limits) {
+        for message in split(event.data, self.limits)? {
             match message {
                 Ok(message) => self.queue.push_back(message),
-                Err(Unreadable::Bounds) => return Err(Break::Bounds),
-                Err(Unreadable::NotAMessage) => {
+                Err(NotAMessage(Some(id))) if is_number(&id, self.awaited) => return Err(Break::NotAMessage),
+                Err(NotAMessage(_)) => {
                     tracing::debug!("an upstream event without a JSON-RPC message is passed over");
                 }
             }
@@ -179,49 +194,48 @@ impl Messages {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Unreadable {
-    Bounds,
-    NotAMessage,
-}
-
-impl Unreadable {
-    fn as_break(self) -> Break {
-        match self {
-            Unreadable::Bounds => Break::Bounds,
-            Unreadable::NotAMessage => Break::NotAMessage,
-        }
-    }
-}
-
-/// One message, or those of an array (A14.1).
-fn split(text: Bytes, limits: Limits) -> Vec<Result<Message, Unreadable>> {
+/// One message, or those of an array (A14.1), as many as an object may have members.
+fn split(text: Bytes, limits: Limits) -> Result<Vec<Result<Message, NotAMessage>>, Break> {
     let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
     if first != Some(&b'[') {
-        return vec![read(text, limits)];
+        return Ok(vec![read(text, limits)?]);
     }
     let mut items = Vec::new();
-    let Ok(mut cursor) = Cursor::new(&text, limits) else { return vec![Err(Unreadable::NotAMessage)] };
+    let Ok(mut cursor) = Cursor::new(&text, limits) else { return Ok(vec![Err(NotAMessage(None))]) };
+    let mut left = limits.members;
     let whole = cursor.array(|cursor| {
-        items.push(cursor.skip()?);
+        let item = cursor.skip()?;
+        if let Some(fewer) = left.checked_sub(1) {
+            left = fewer;
+            items.push(item);
+        }
         Ok(())
     });
     if whole.and_then(|_| cursor.end()).is_err() {
-        return vec![Err(Unreadable::NotAMessage)];
+        return Ok(vec![Err(NotAMessage(None))]);
+    }
+    if left == 0 {
+        return Err(Break::Bounds);
     }
     items.into_iter().map(|item: Span| read(text.slice(item.range()), limits)).collect()
 }
 
-fn read(text: Bytes, limits: Limits) -> Result<Message, Unreadable> {
-    jsonrpc::parse(text, limits).map_err(|malformed| match malformed.fault {
-        jsonrpc::Fault::Scan(scan) if jsonrpc::Fault::Scan(scan).code() == code::INVALID_REQUEST => {
-            Unreadable::Bounds
-        }
-        jsonrpc::Fault::Scan(_)
-        | jsonrpc::Fault::Duplicate(_)
-        | jsonrpc::Fault::Batch
-        | jsonrpc::Fault::Shape(_) => Unreadable::NotAMessage,
-    })
+/// A text that is no message; the id it was sent under, as far as it has one.
+struct NotAMessage(Option<Id>);
+
+fn read(text: Bytes, limits: Limits) -> Result<Result<Message, NotAMessage>, Break> {
+    match jsonrpc::parse(text, limits) {
+        Ok(message) => Ok(Ok(message)),
+        Err(malformed) => match malformed.fault {
+            jsonrpc::Fault::Scan(scan) if jsonrpc::Fault::Scan(scan).code() == code::INVALID_REQUEST => {
+                Err(Break::Bounds)
+            }
+            jsonrpc::Fault::Scan(_)
+            | jsonrpc::Fault::Duplicate(_)
+            | jsonrpc::Fault::Batch
+            | jsonrpc::Fault::Shape(_) => Ok(Err(NotAMessage(malformed.id))),
+        },
+    }
 }
 
 /// The whole body, `limit` bytes at most.
@@ -299,8 +313,8 @@ impl Refusal {
         let retry_after = self.headers.get(RETRY_AFTER).cloned();
         let kind = match status {
             401 | 403 => {
-                let challenge = self.headers.get(WWW_AUTHENTICATE).cloned();
-                FaultKind::Unauthorized { status, challenge }
+                let challenges = self.headers.get_all(WWW_AUTHENTICATE).iter().cloned().collect();
+                FaultKind::Unauthorized { status, challenges }
             }
             429 => FaultKind::RateLimited,
             _ => FaultKind::BadGateway,
@@ -327,6 +341,12 @@ impl Refusal {
 
 pub(super) fn content_type(headers: &HeaderMap) -> Option<ContentType> {
     headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()))
+}
+
+fn is_number(id: &Id, awaited: Option<u64>) -> bool {
+    let raw = id.raw();
+    let digits = raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")).unwrap_or(raw);
+    std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()) == awaited && awaited.is_some()
 }
 
 /// For error texts.

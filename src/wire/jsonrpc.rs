@@ -86,6 +86,8 @@ pub struct Notification {
 #[derive(Debug, Clone)]
 pub struct Response {
     pub text: Bytes,
+    /// The message's own members.
+    pub top: Object,
     /// `None` where it is absent or `null`, as in an answer to a message that could not be read.
     pub id: Option<Span>,
     pub reply: Reply,
@@ -269,7 +271,7 @@ impl Found {
         let result = top.get(text, "result")?;
         let error = top.get(text, "error")?;
         let Some(method) = method else {
-            return self.response(text, id_span, result, error);
+            return self.response(text, top, id_span, result, error);
         };
         if result.is_some() || error.is_some() {
             return Err(Fault::Shape("a message with \"method\" cannot have \"result\" or \"error\""));
@@ -297,14 +299,24 @@ impl Found {
     fn response(
         self,
         text: &Bytes,
+        top: Object,
         id: Option<Span>,
         result: Option<Span>,
         error: Option<Span>,
     ) -> Result<Message, Fault> {
+        // Serialisers that write every member put `null` beside the one that counts.
+        let null = |span: &Span| span.of(text) == b"null";
+        let (result, error) = match (result, error) {
+            (Some(result), Some(error)) if null(&error) => (Some(result), None),
+            (Some(result), Some(error)) if null(&result) => (None, Some(error)),
+            both => both,
+        };
         let reply = match (result, error) {
             (Some(_), None) => {
                 let body = self.result.ok_or(Fault::Shape("member \"result\" must be an object"))?;
-                check_meta(text, &body)?;
+                if body.object.get(text, "_meta")?.is_some_and(|meta| !null(&meta)) {
+                    check_meta(text, &body)?;
+                }
                 Reply::Result(body)
             }
             (None, Some(_)) => {
@@ -326,7 +338,7 @@ impl Found {
             }
             None => None,
         };
-        Ok(Message::Response(Response { text: text.clone(), id, reply }))
+        Ok(Message::Response(Response { text: text.clone(), top, id, reply }))
     }
 }
 

@@ -140,8 +140,19 @@ impl Method {
         matches!(self, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead)
     }
 
-    /// Whether a second run does no harm, so that an answer lost on the way may be asked for again.
-    pub fn repeatable(self) -> bool {
-        self.cacheable()
+    /// The capability under which a server that has the method declares it; empty where there is none.
+    pub fn capability(self) -> &'static str {
+        match self {
+            Method::ToolsList | Method::ToolsCall => "tools",
+            Method::PromptsList | Method::PromptsGet => "prompts",
+            Method::ResourcesList | Method::ResourcesTemplatesList | Method::ResourcesRead => "resources",
+            Method::Complete => "completions",
+            Method::Discover
+            | Method::Listen
+            | Method::LegacyOnly(_)
+            | Method::Task
+            | Method::ServerToClient
+            | Method::Custom => "",
+        }
     }
 }

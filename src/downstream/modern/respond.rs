@@ -52,39 +52,37 @@ pub(in crate::downstream) fn outcome(
             record.outcome("result");
             message_response(StatusCode::OK, message, accepts)
         }
-        Outcome::Error(code, message) => {
+        Outcome::Error(message) => {
             record.outcome("error");
-            // A method that is not implemented has a status of its own (A11.3, B11).
-            let status = if code == code::METHOD_NOT_FOUND { StatusCode::NOT_FOUND } else { StatusCode::OK };
-            message_response(status, message, accepts)
+            message_response(StatusCode::OK, message, accepts)
+        }
+        // A method that is not implemented has a status of its own (A11.3, B11).
+        Outcome::Unimplemented(message) => {
+            record.outcome("unimplemented");
+            message_response(StatusCode::NOT_FOUND, message, accepts)
         }
         Outcome::Fault(fault) => self::fault(&fault, id, record),
-        Outcome::Replan(_) => self::fault(
-            &Fault::bad_gateway("the upstream server changed its era twice during the call"),
-            id,
-            record,
-        ),
+        Outcome::Replan(replan) => self::outcome(replan.otherwise, id, accepts, record),
     }
 }
 
 /// An outcome as the last event of a stream; its caller's id is in the message already, or is put there by `id`.
 pub(in crate::downstream) fn in_band(outcome: Outcome, id: &Id, record: &mut Option<Record>) -> Payload {
-    let fault = match outcome {
+    match outcome {
         Outcome::Result(message) => {
             set_outcome(record, "result");
-            return message;
+            message
         }
-        Outcome::Error(_, message) => {
+        Outcome::Error(message) | Outcome::Unimplemented(message) => {
             set_outcome(record, "error");
-            return message;
+            message
         }
-        Outcome::Fault(fault) => fault,
-        Outcome::Replan(_) => {
-            Fault::bad_gateway("the upstream server changed its era during the call; ask again")
+        Outcome::Fault(fault) => {
+            set_outcome(record, fault.kind.label());
+            Payload::from(fault_message(&fault, id))
         }
-    };
-    set_outcome(record, fault.kind.label());
-    Payload::from(fault_message(&fault, id))
+        Outcome::Replan(replan) => in_band(replan.otherwise, id, record),
+    }
 }
 
 fn set_outcome(record: &mut Option<Record>, label: &'static str) {
@@ -100,14 +98,13 @@ pub(in crate::downstream) fn fault(fault: &Fault, id: &Id, record: &mut Record) 
     let mut response = json(status, Payload::from(fault_message(fault, id)));
     let headers = response.headers_mut();
     match &fault.kind {
-        FaultKind::Unauthorized { challenge: Some(challenge), .. } => {
-            headers.insert(WWW_AUTHENTICATE, challenge.clone());
+        FaultKind::Unauthorized { challenges, .. } => {
+            headers.extend(challenges.iter().map(|challenge| (WWW_AUTHENTICATE, challenge.clone())));
         }
         FaultKind::Busy | FaultKind::Draining => {
             headers.insert(RETRY_AFTER, SOON);
         }
-        FaultKind::Unauthorized { challenge: None, .. }
-        | FaultKind::InvalidParams
+        FaultKind::InvalidParams
         | FaultKind::MethodNotFound
         | FaultKind::MissingCapability
         | FaultKind::RateLimited

@@ -59,18 +59,23 @@ impl Detector {
             }
             return Ok(era);
         }
-        loop {
-            let detection = self.probes.join((), || self.detect(call)).await;
-            let Some(detection) = detection else {
+        // A refused credential says nothing to the holder of another one. Whoever has waited for others' twice looks
+        // alone, so that a crowd of bad ones cannot keep a good one waiting.
+        for _ in 0..2 {
+            let Some(detection) = self.probes.join((), || self.detect(call)).await else {
                 return Err(Fault::new(FaultKind::Draining, "the proxy is shutting down"));
             };
             match detection.result {
-                // A refused credential says nothing to the holder of another one.
-                Err(Fault { kind: FaultKind::Unauthorized { .. } | FaultKind::RateLimited, .. })
-                    if detection.principal != call.principal => {}
-                result => return result,
+                Ok(era) => return Ok(era),
+                Err(fault) if detection.principal == call.principal => return Err(fault),
+                Err(Fault { kind: FaultKind::Unauthorized { .. } | FaultKind::RateLimited, .. }) => {}
+                // The words are another principal's (invariant 2).
+                Err(fault) => {
+                    return Err(Fault::new(fault.kind, "the upstream server's era could not be found out"));
+                }
             }
         }
+        self.detect(call).await.result
     }
 
     /// The upstream did not behave as `era`: the next call looks anew. Returns whether it will; not when the era is

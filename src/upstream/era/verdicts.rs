@@ -20,7 +20,7 @@ const CALM: Duration = Duration::from_secs(1);
 pub struct Verdicts {
     known: DashMap<String, Verdict>,
     /// When an endpoint's verdict was contradicted last.
-    contradicted: DashMap<String, Instant>,
+    contradicted: DashMap<String, Option<Instant>>,
     file: Option<PathBuf>,
     /// One writer at a time; holds nothing.
     writing: std::sync::Mutex<()>,
@@ -88,18 +88,18 @@ impl Verdicts {
         self.save();
     }
 
-    /// Forgets the verdict if it is `era` still; `false` if it was contradicted only just now. Where another has put
-    /// the other verdict in its place meanwhile, there is nothing to forget but the caller should look again.
+    /// Forgets the verdict if it is `era` still; `false` if the same was done only just now. Where another caller has
+    /// forgotten or replaced it meanwhile, this one should look again too.
     pub(super) fn contradict(&self, endpoint: &str, era: Era) -> bool {
-        if self.known.get(endpoint).is_some_and(|verdict| verdict.era != era) {
+        if self.known.get(endpoint).is_none_or(|verdict| verdict.era != era) {
             return true;
         }
         let now = Instant::now();
-        let mut last = self.contradicted.entry(endpoint.to_owned()).or_insert(now - CALM);
-        if now.duration_since(*last) < CALM {
+        let mut last = self.contradicted.entry(endpoint.to_owned()).or_default();
+        if last.is_some_and(|last| now.duration_since(last) < CALM) {
             return false;
         }
-        *last = now;
+        *last = Some(now);
         drop(last);
         self.known.remove_if(endpoint, |_, verdict| verdict.era == era);
         self.save();

@@ -8,9 +8,10 @@ use super::super::reply::{Break, Messages, Refusal, Reply};
 use super::gate::{self, Gate};
 use super::pool::Lease;
 use super::{Legacy, level, question};
-use crate::exchange::{Call, Event, Fault, FaultKind, Outcome, Sender};
+use crate::exchange::{Call, Event, Fault, FaultKind, Outcome, Replan, Sender};
 use crate::translate::declared::{self, LogLevel, Question};
 use crate::translate::notify::{self, Kind, Progress};
+use crate::translate::tools::Finding;
 use crate::translate::{error, request, result};
 use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response, code};
 use crate::wire::payload::Payload;
@@ -18,11 +19,16 @@ use bytes::Bytes;
 use hyper::header::HeaderValue;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout_at};
 
-/// Pause before a stream is taken up again where the server names none, and the longest one it may name.
+/// Pause before a stream is taken up again where the server names none, and the shortest and longest it may name.
 const RESUME_AFTER: Duration = Duration::from_secs(1);
+const RESUME_AFTER_LEAST: Duration = Duration::from_millis(100);
 const RESUME_AFTER_MOST: Duration = Duration::from_secs(30);
+
+/// Answers to a server's requests that may be on their way at once for one call; a server that asks faster waits.
+const REPLIES: usize = 8;
 
 /// What has been sent for the call, for its cancellation.
 struct Sent {
@@ -42,7 +48,8 @@ struct Wants {
 /// Why an attempt gave no outcome.
 enum Trouble {
     Lost,
-    OtherEra,
+    /// How the call ended if it turns out that the era is what it was.
+    OtherEra(Outcome),
     Fault(Fault),
 }
 
@@ -101,15 +108,15 @@ async fn attempts(legacy: &Arc<Legacy>, call: &Call, sender: &Sender, sent: &mut
                 sent.abandoned = true;
                 return Outcome::Fault(fault);
             }
-            Err(Trouble::OtherEra) => {
+            Err(Trouble::OtherEra(otherwise)) => {
                 sent.number = None;
-                return Outcome::Replan(Box::new(call.clone()));
+                return Outcome::Replan(Box::new(Replan { call: call.clone(), otherwise }));
             }
             Err(Trouble::Lost) => {}
         }
         // The server has refused it at the gate, so there is nothing to cancel.
         sent.number = None;
-        legacy.pool.lost(&sent.lease);
+        legacy.pool.lost(&mut sent.lease);
         if renewed {
             return Outcome::Fault(Fault::bad_gateway(
                 "the upstream server lost the session again right after a new one",
@@ -118,7 +125,10 @@ async fn attempts(legacy: &Arc<Legacy>, call: &Call, sender: &Sender, sent: &mut
         renewed = true;
         match legacy.lease(call).await {
             Ok(lease) => sent.lease = lease,
-            Err(open) if open.modern => return Outcome::Replan(Box::new(call.clone())),
+            Err(open) if open.modern => {
+                let otherwise = Outcome::Fault(open.fault);
+                return Outcome::Replan(Box::new(Replan { call: call.clone(), otherwise }));
+            }
             Err(open) => return Outcome::Fault(open.fault),
         }
     }
@@ -136,7 +146,7 @@ async fn attempt(
     if let Some(level) = wants.log {
         level::at_least(legacy, call, &session, level).await;
     }
-    let number = session.next_number();
+    let number = shared.next_number();
     let body = request::to_legacy(&call.request, call.method, session.initialized.revision, number);
     let head = shared.heads.legacy(&call.headers, Some(&session));
     sent.number = Some(number);
@@ -149,28 +159,24 @@ async fn attempt(
             return Err(super::super::send_fault(&shared.settings.name, &error).into());
         }
     };
-    let mut stream = Stream { legacy, call, wants, sender, number, progress: Progress::default(), sent };
+    let mut stream = Stream {
+        legacy,
+        call,
+        wants,
+        sender,
+        number,
+        progress: Progress::default(),
+        sent,
+        heard: false,
+        replies: Arc::new(Semaphore::new(REPLIES)),
+    };
     match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
-        Reply::Messages(messages) => stream.follow(messages).await,
+        Reply::Messages(messages) => stream.follow(messages.awaiting(number)).await,
         Reply::Accepted => {
             Err(Fault::bad_gateway("the upstream server accepted the request without answering it").into())
         }
-        Reply::Refused(refusal) => match gate::judge(&refusal, number, session.id.is_some()) {
-            Gate::Lost => Err(Trouble::Lost),
-            Gate::OtherEra => Err(Trouble::OtherEra),
-            Gate::Answer => match &refusal.answer {
-                Some(answer) => stream.outcome(answer),
-                None => Err(refused(&refusal, stream.sent)),
-            },
-            Gate::Refused => Err(refused(&refusal, stream.sent)),
-        },
+        Reply::Refused(refusal) => stream.refused(refusal, session.id.is_some()),
     }
-}
-
-/// A refusal ends the call at the server too, so there is nothing to cancel.
-fn refused(refusal: &Refusal, sent: &mut Sent) -> Trouble {
-    sent.number = None;
-    Trouble::Fault(refusal.fault("the request"))
 }
 
 /// The call while its answer is awaited.
@@ -182,12 +188,37 @@ struct Stream<'a> {
     number: u64,
     progress: Progress,
     sent: &'a mut Sent,
+    /// Something has come for the call, so the server has begun to run it.
+    heard: bool,
+    replies: Arc<Semaphore>,
 }
 
 impl Stream<'_> {
+    /// A refusal ends the call at the server too, so there is nothing to cancel.
+    fn refused(&mut self, refusal: Refusal, has_session: bool) -> Result<Outcome, Trouble> {
+        self.sent.number = None;
+        let gate = gate::judge(&refusal, Some(self.number), has_session);
+        match (gate, &refusal.answer) {
+            (Gate::Lost, _) => Err(Trouble::Lost),
+            (Gate::OtherEra, Some(answer)) => Err(Trouble::OtherEra(self.spell(answer))),
+            (Gate::Answer, Some(answer)) => Ok(match self.spell(answer) {
+                // With the status of an error the server speaks of the method, not of a tool (A12.22).
+                Outcome::Error(message) if refusal.code() == Some(code::METHOD_NOT_FOUND) => {
+                    Outcome::Unimplemented(message)
+                }
+                outcome => outcome,
+            }),
+            (Gate::OtherEra | Gate::Answer, None) | (Gate::Refused, _) => {
+                Err(refusal.fault("the request").into())
+            }
+        }
+    }
+
     async fn follow(&mut self, mut messages: Messages) -> Result<Outcome, Trouble> {
         let most = self.legacy.shared.settings.limits.resumptions;
         let mut left = most;
+        // Kept over streams: an event id holds until another comes.
+        let mut last_event = None;
         loop {
             let ended = match messages.next().await {
                 Ok(Some(message)) => {
@@ -199,41 +230,62 @@ impl Stream<'_> {
                 Ok(None) => None,
                 Err(broken) => Some(broken),
             };
-            let resumption = match ended {
-                None | Some(Break::Body) => messages.resumption(),
-                Some(_) => None,
-            };
-            let Some((last_event, retry)) = resumption else {
-                return Err(ended.map_or_else(no_answer, Fault::from).into());
-            };
+            if matches!(ended, None | Some(Break::Body)) {
+                last_event = messages.resumption().or(last_event);
+            } else {
+                last_event = None;
+            }
             left = if messages.moved() { most } else { left };
-            left = left.checked_sub(1).ok_or_else(no_answer)?;
-            messages = self.resume(last_event, retry).await?;
+            messages = loop {
+                let Some((id, retry)) = &last_event else {
+                    return Err(ended.map_or_else(no_answer, Fault::from).into());
+                };
+                left = left.checked_sub(1).ok_or_else(no_answer)?;
+                if let Some(messages) = self.resume(id, *retry).await? {
+                    break messages;
+                }
+            };
+            self.heard = true;
         }
     }
 
     /// Takes the stream up after `last_event`; polling by GET is how a 2025-11-25 server saves connections (D104).
-    async fn resume(&self, last_event: Bytes, retry: Option<Duration>) -> Result<Messages, Trouble> {
+    /// `None`: the server could not be reached just now.
+    async fn resume(&self, last_event: &Bytes, retry: Option<Duration>) -> Result<Option<Messages>, Trouble> {
         let shared = &self.legacy.shared;
-        let last_event = HeaderValue::from_maybe_shared(last_event).map_err(|_| no_answer())?;
-        sleep(retry.unwrap_or(RESUME_AFTER).min(RESUME_AFTER_MOST)).await;
+        let last_event = HeaderValue::from_bytes(last_event).map_err(|_| no_answer())?;
+        sleep(retry.unwrap_or(RESUME_AFTER).clamp(RESUME_AFTER_LEAST, RESUME_AFTER_MOST)).await;
         let head = shared.heads.resume(&self.call.headers, self.sent.lease.session(), last_event);
-        let sent = shared.transport.send(head, Payload::default()).await;
-        let response = sent.map_err(|error| super::super::send_fault(&shared.settings.name, &error))?;
+        let response = match shared.transport.send(head, Payload::default()).await {
+            Ok(response) if response.status().is_server_error() => return Ok(None),
+            Ok(response) => response,
+            Err(error) => {
+                tracing::debug!(upstream = %shared.settings.name, %error, "a stream could not be taken up again");
+                return Ok(None);
+            }
+        };
         match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
             Reply::Messages(mut messages) => {
                 messages.retry_hint(retry);
-                Ok(messages)
+                Ok(Some(messages.awaiting(self.number)))
             }
             Reply::Accepted | Reply::Refused(_) => Err(no_answer().into()),
         }
     }
 
     async fn message(&mut self, message: Message) -> Result<Option<Outcome>, Trouble> {
+        let first = !std::mem::replace(&mut self.heard, true);
         match message {
-            Message::Response(response) if response.answers(self.number) => self.outcome(&response).map(Some),
             // An error without an id on the stream of the one call is that call's: the server could not tell the id.
-            Message::Response(response) if response.id.is_none() => self.outcome(&response).map(Some),
+            Message::Response(response)
+                if response.answers(self.number)
+                    || response.id.is_none() && matches!(response.reply, RpcReply::Error(_)) =>
+            {
+                if first && gate::not_initialized(&response) {
+                    return Err(Trouble::Lost);
+                }
+                self.outcome(&response).map(Some)
+            }
             Message::Response(_) => {
                 tracing::debug!("an answer to another request on the stream of a call is passed over");
                 Ok(None)
@@ -247,11 +299,11 @@ impl Stream<'_> {
             Message::Request(asked) => {
                 let can_ask = self.call.method.can_ask();
                 let answer = question::answer(&asked, &self.call.request, can_ask, self.legacy.shared.limits);
-                self.reply(answer.message);
+                self.reply(answer.message).await;
                 let Some(fault) = answer.ends else { return Ok(None) };
                 tracing::info!(
                     upstream = %self.legacy.shared.settings.name,
-                    asked = %asked.method.chars().take(64).collect::<String>(),
+                    asked = ?asked.method.chars().take(64).collect::<String>(),
                     "a server's question was refused"
                 );
                 self.sent.abandoned = true;
@@ -260,14 +312,16 @@ impl Stream<'_> {
         }
     }
 
-    /// Posts an answer to the server beside the stream, which must not wait for it.
-    fn reply(&self, message: Payload) {
-        let legacy = self.legacy.clone();
-        let (session, headers) = (self.sent.lease.session().clone(), self.call.headers.clone());
+    /// Posts an answer to the server beside the stream, which must not wait for the server to take it.
+    async fn reply(&self, message: Payload) {
+        let Ok(place) = self.replies.clone().acquire_owned().await else { return };
+        let (legacy, lease) = (self.legacy.clone(), self.sent.lease.beside());
+        let headers = self.call.headers.clone();
         drop(self.legacy.shared.shutdown.spawn(async move {
-            if let Err(fault) = legacy.post(&session, &headers, message).await {
+            if let Err(fault) = legacy.post(lease.session(), &headers, message).await {
                 tracing::debug!(%fault, "an answer did not reach the upstream server");
             }
+            drop((lease, place));
         }));
     }
 
@@ -288,39 +342,54 @@ impl Stream<'_> {
 
     fn outcome(&mut self, response: &Response) -> Result<Outcome, Trouble> {
         self.sent.number = None;
+        if let RpcReply::Result(body) = &response.reply {
+            result::readable(&response.text, body, self.call.method)
+                .map_err(|fault| Fault::bad_gateway(fault.to_string()))?;
+        }
+        Ok(self.spell(response))
+    }
+
+    /// The server's answer as the caller is to see it.
+    fn spell(&self, response: &Response) -> Outcome {
         let shared = &self.legacy.shared;
-        let session = self.sent.lease.session();
+        let initialized = &self.sent.lease.session().initialized;
+        let method = self.call.method;
         match &response.reply {
             RpcReply::Result(body) => {
-                result::readable(&response.text, body, self.call.method)
-                    .map_err(|fault| Fault::bad_gateway(fault.to_string()))?;
-                let info = &session.initialized.server_info;
-                let id = self.call.id();
-                let translated = result::to_modern(response, body, self.call.method, id, info, shared.limits);
-                for finding in &translated.findings {
-                    tracing::warn!(upstream = %shared.settings.name, tool = %finding.tool, "{}", finding.kind);
-                }
-                Ok(Outcome::Result(translated.message))
+                let info = &initialized.server_info;
+                let translated =
+                    result::to_modern(response, body, method, self.call.id(), info, shared.limits);
+                self.report(&translated.findings);
+                Outcome::Result(translated.message)
             }
-            RpcReply::Error(_) if gate::no_session(response, self.number, session.id.is_some()) => {
-                Err(Trouble::Lost)
-            }
-            RpcReply::Error(error)
-                if error.code == code::URL_ELICITATION_REQUIRED && self.call.method.can_ask() =>
-            {
+            RpcReply::Error(error) if error.code == code::URL_ELICITATION_REQUIRED && method.can_ask() => {
                 // A11.7: the modern form of this error is a question, which is not carried yet.
-                Ok(Outcome::Fault(question::fault(
-                    Question::UrlElicitation,
-                    &self.call.request,
-                    shared.limits,
-                )))
+                Outcome::Fault(question::fault(Question::UrlElicitation, &self.call.request, shared.limits))
             }
             RpcReply::Error(error) => {
                 let (code, message) =
-                    error::to_modern(response, error, &self.call.request, self.call.method, shared.limits);
-                Ok(Outcome::Error(code, message))
+                    error::to_modern(response, error, &self.call.request, method, shared.limits);
+                // A server that has tools, but not this one, does have the method (B11).
+                let implemented = method.can_ask() && initialized.has(method.capability(), shared.limits);
+                if code == code::METHOD_NOT_FOUND && !implemented {
+                    Outcome::Unimplemented(message)
+                } else {
+                    Outcome::Error(message)
+                }
             }
         }
+    }
+
+    /// One line a list, however many its tools are.
+    fn report(&self, findings: &[Finding]) {
+        let Some(first) = findings.first() else { return };
+        tracing::warn!(
+            upstream = %self.legacy.shared.settings.name,
+            tools = findings.len(),
+            first = ?first.tool,
+            "odd tools in a list; the first one: {}",
+            first.kind
+        );
     }
 }
 

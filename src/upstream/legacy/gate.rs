@@ -21,18 +21,23 @@ pub(super) enum Gate {
 }
 
 /// Error texts of SDK servers whose transport has no session for the request.
-const NO_SESSION: [&str; 6] = [
-    "Server not initialized",
-    "Bad Request: Server not initialized",
+const NO_SESSION: [&str; 7] = [
+    NOT_INITIALIZED[0],
+    NOT_INITIALIZED[1],
+    "No valid session ID provided",
     "Bad Request: No valid session ID provided",
+    "Missing session ID",
     "Bad Request: Missing session ID",
     "Bad Request: Mcp-Session-Id header is required",
-    "Session not found",
 ];
 
-/// Judges a refusal of a request that was sent under `number`.
-pub(super) fn judge(refusal: &Refusal, number: u64, has_session: bool) -> Gate {
-    let ours = refusal.answer.as_ref().is_some_and(|answer| answer.answers(number));
+/// Those that also come inside of a 200, and from servers without session ids.
+const NOT_INITIALIZED: [&str; 2] = ["Server not initialized", "Bad Request: Server not initialized"];
+
+/// Judges a refusal of a request that was sent under `number`, or of a notification.
+pub(super) fn judge(refusal: &Refusal, number: Option<u64>, has_session: bool) -> Gate {
+    let answers = |answer: &Response| number.is_some_and(|number| answer.answers(number));
+    let ours = refusal.answer.as_ref().is_some_and(answers);
     let code = refusal.code();
     match refusal.status {
         // A12.22: an unknown method that the server names under our id leaves the session alive.
@@ -44,7 +49,7 @@ pub(super) fn judge(refusal: &Refusal, number: u64, has_session: bool) -> Gate {
             Gate::OtherEra
         }
         StatusCode::BAD_REQUEST
-            if refusal.answer.as_ref().is_some_and(|answer| no_session(answer, number, has_session)) =>
+            if refusal.answer.as_ref().is_some_and(|answer| refused(answer, has_session)) =>
         {
             Gate::Lost
         }
@@ -53,15 +58,15 @@ pub(super) fn judge(refusal: &Refusal, number: u64, has_session: bool) -> Gate {
     }
 }
 
-/// Whether an answer inside or outside of a 200 is the session gate's. `number` is the id that was sent.
-pub(super) fn no_session(answer: &Response, number: u64, has_session: bool) -> bool {
+fn refused(answer: &Response, has_session: bool) -> bool {
     let Reply::Error(error) = &answer.reply else { return false };
     let text = error.message(&answer.text);
-    match error.code {
-        // Under another id, or none, the server has not read the request as one: its transport has refused it.
-        -32000 if !answer.answers(number) && has_session => true,
-        -32000 => text == NO_SESSION[0] || text == NO_SESSION[1],
-        code::INVALID_REQUEST => !answer.answers(number) && has_session && NO_SESSION.contains(&&*text),
-        _ => false,
-    }
+    matches!(error.code, -32000 | code::INVALID_REQUEST)
+        && (NOT_INITIALIZED.contains(&&*text) || has_session && NO_SESSION.contains(&&*text))
+}
+
+/// Whether an answer with a status of success is the session gate's all the same.
+pub(super) fn not_initialized(answer: &Response) -> bool {
+    let Reply::Error(error) = &answer.reply else { return false };
+    error.code == -32000 && NOT_INITIALIZED.contains(&&*error.message(&answer.text))
 }

@@ -22,7 +22,7 @@ pub(super) async fn at_least(legacy: &Legacy, call: &Call, session: &Session, le
     if told.is_some_and(|told| told <= level) {
         return;
     }
-    let number = session.next_number();
+    let number = shared.next_number();
     let message = Payload::from(format!(
         r#"{{"jsonrpc":"2.0","id":{number},"method":"logging/setLevel","params":{{"level":"{}"}}}}"#,
         level.as_str()
@@ -36,10 +36,9 @@ pub(super) async fn at_least(legacy: &Legacy, call: &Call, session: &Session, le
             Reply::Accepted | Reply::Refused(_) => None,
         }
     };
-    match tokio::time::timeout(limit, answered).await {
-        Ok(Some(_)) => *told = Some(level),
-        Ok(None) | Err(_) => {
-            tracing::debug!(upstream = %shared.settings.name, "the upstream server did not take a log level");
-        }
+    if !matches!(tokio::time::timeout(limit, answered).await, Ok(Some(_))) {
+        tracing::debug!(upstream = %shared.settings.name, "the upstream server did not take a log level");
     }
+    // Also where it refused or was silent: it is not asked again for every call.
+    *told = Some(level);
 }

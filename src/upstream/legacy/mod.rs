@@ -17,13 +17,14 @@ pub use pool::Lease;
 pub use session::Session;
 
 use super::Shared;
-use super::reply::{NoAnswer, Reply};
-use crate::exchange::{Call, Fault, Sender};
+use super::reply::{NoAnswer, Refusal, Reply};
+use crate::exchange::{Call, Fault, FaultKind, Sender};
 use crate::translate::request;
 use crate::wire::jsonrpc::Notification;
 use crate::wire::payload::Payload;
 use hyper::HeaderMap;
 use std::sync::Arc;
+use tokio::time::timeout;
 
 /// One legacy upstream.
 pub struct Legacy {
@@ -47,14 +48,21 @@ impl Legacy {
         call::run(&self, call, lease, sender).await;
     }
 
-    /// Passes a notification of the client on; the server's acceptance is all there is to it.
-    pub async fn notify(
-        &self,
-        lease: &Lease,
-        client: &HeaderMap,
-        message: &Notification,
-    ) -> Result<(), Fault> {
-        self.post(lease.session(), client, request::notification_to_legacy(message)).await
+    /// Passes a notification of the client on; the server's acceptance is all there is to it. `call` is whose it is.
+    pub async fn notify(&self, call: &Call, message: &Notification) -> Result<(), Fault> {
+        let mut lease = self.lease(call).await.map_err(|open| open.fault)?;
+        let payload = request::notification_to_legacy(message);
+        match self.post_once(lease.session(), &call.headers, payload.clone()).await? {
+            Some(refusal)
+                if gate::judge(&refusal, None, lease.session().id.is_some()) == gate::Gate::Lost =>
+            {
+                self.pool.lost(&mut lease);
+                let lease = self.lease(call).await.map_err(|open| open.fault)?;
+                self.post(lease.session(), &call.headers, payload).await
+            }
+            Some(refusal) => Err(refusal.fault("a notification")),
+            None => Ok(()),
+        }
     }
 
     /// Sessions open now.
@@ -69,13 +77,32 @@ impl Legacy {
 
     /// Sends one message that has no answer, within the time that `initialize` may take.
     async fn post(&self, session: &Session, client: &HeaderMap, message: Payload) -> Result<(), Fault> {
-        let head = self.shared.heads.legacy(client, Some(session));
-        let limit = self.shared.settings.timeouts.initialize;
-        let sent = self.shared.transport.send_within(limit, head, message).await;
-        let response = sent.map_err(|error| super::send_fault(&self.shared.settings.name, &error))?;
-        match Reply::read(response, self.shared.settings.limits.message_bytes, self.shared.limits).await {
-            Reply::Accepted | Reply::Messages(_) => Ok(()),
-            Reply::Refused(refusal) => Err(refusal.fault("a notification")),
+        match self.post_once(session, client, message).await? {
+            None => Ok(()),
+            Some(refusal) => Err(refusal.fault("a notification")),
+        }
+    }
+
+    async fn post_once(
+        &self,
+        session: &Session,
+        client: &HeaderMap,
+        message: Payload,
+    ) -> Result<Option<Refusal>, Fault> {
+        let shared = &self.shared;
+        let head = shared.heads.legacy(client, Some(session));
+        let limit = shared.settings.timeouts.initialize;
+        let sent = async {
+            let response = shared.transport.send_within(limit, head, message).await?;
+            Ok(Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await)
+        };
+        match timeout(limit, sent).await {
+            Err(_) => {
+                Err(Fault::new(FaultKind::Timeout, "the upstream server did not take a message in time"))
+            }
+            Ok(Err(error)) => Err(super::send_fault(&shared.settings.name, &error)),
+            Ok(Ok(Reply::Accepted | Reply::Messages(_))) => Ok(None),
+            Ok(Ok(Reply::Refused(refusal))) => Ok(Some(refusal)),
         }
     }
 }

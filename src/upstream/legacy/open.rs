@@ -14,6 +14,7 @@ use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Response, code};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 use hyper::HeaderMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -38,14 +39,11 @@ pub(super) struct Opener {
     pub(super) capabilities: &'static str,
 }
 
-/// The number of our `initialize`; those of the session go on from there.
-const INITIALIZE: u64 = 0;
-
 pub(super) async fn open(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     opener: Opener,
     key: Option<SessionKey>,
-) -> Result<Session, OpenFault> {
+) -> Result<Arc<Session>, OpenFault> {
     let limit = shared.settings.timeouts.initialize;
     match timeout(limit, handshake(shared, &opener, key)).await {
         Ok(Ok(session)) => {
@@ -67,9 +65,14 @@ fn late(limit: Duration) -> OpenFault {
     Fault::new(FaultKind::Timeout, text).into()
 }
 
-async fn handshake(shared: &Shared, opener: &Opener, key: Option<SessionKey>) -> Result<Session, OpenFault> {
+async fn handshake(
+    shared: &Arc<Shared>,
+    opener: &Opener,
+    key: Option<SessionKey>,
+) -> Result<Arc<Session>, OpenFault> {
     let info = opener.client_info.as_deref();
-    let request = discover::initialize_request(INITIALIZE, opener.capabilities, info);
+    let number = shared.next_number();
+    let request = discover::initialize_request(number, opener.capabilities, info);
     let head = shared.heads.legacy(&opener.headers, None);
     let limit = shared.settings.timeouts.initialize;
     let response = shared
@@ -79,7 +82,9 @@ async fn handshake(shared: &Shared, opener: &Opener, key: Option<SessionKey>) ->
         .map_err(|error| super::super::send_fault(&shared.settings.name, &error))?;
     let id = response.headers().get(headers::MCP_SESSION_ID).cloned();
     let answer = match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
-        Reply::Messages(messages) => answer(messages).await.map_err(|trouble| shared.no_answer(&trouble))?,
+        Reply::Messages(messages) => {
+            answer(messages, number).await.map_err(|trouble| shared.no_answer(&trouble))?
+        }
         Reply::Accepted => {
             return Err(
                 Fault::bad_gateway("the upstream server accepted `initialize` without answering it").into()
@@ -100,14 +105,29 @@ async fn handshake(shared: &Shared, opener: &Opener, key: Option<SessionKey>) ->
             });
         }
     };
+    let initialized = initialized.map_err(|fault| {
+        OpenFault::from(Fault::bad_gateway(format!("no session with the upstream server: {fault}")))
+    })?;
     let credential = shared.heads.credential(&opener.headers);
-    match initialized {
-        Ok(initialized) => {
-            let session = Session::new(id, initialized, credential, key, INITIALIZE + 1);
-            confirm(shared, opener, &session).await?;
-            Ok(session)
+    let session = Arc::new(Session::new(id, initialized, credential, key));
+    let mut unused = Unused { shared, session: Some(session.clone()) };
+    confirm(shared, opener, &session).await?;
+    unused.session = None;
+    Ok(session)
+}
+
+/// A session that the server may have and nobody uses yet: ended there unless it is taken out, also where its opener
+/// runs out of time.
+struct Unused<'a> {
+    shared: &'a Arc<Shared>,
+    session: Option<Arc<Session>>,
+}
+
+impl Drop for Unused<'_> {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            drop(self.shared.shutdown.spawn(super::pool::end(self.shared.clone(), session)));
         }
-        Err(fault) => Err(Fault::bad_gateway(format!("no session with the upstream server: {fault}")).into()),
     }
 }
 
@@ -132,10 +152,10 @@ async fn confirm(shared: &Shared, opener: &Opener, session: &Session) -> Result<
 }
 
 /// The answer to `initialize`; what a server may send before it (pings, logs) needs no reaction within the handshake.
-async fn answer(mut messages: Messages) -> Result<Response, NoAnswer> {
+async fn answer(mut messages: Messages, number: u64) -> Result<Response, NoAnswer> {
     while let Some(message) = messages.next().await? {
         match message {
-            Message::Response(response) if response.answers(INITIALIZE) || response.id.is_none() => {
+            Message::Response(response) if response.answers(number) || response.id.is_none() => {
                 return Ok(response);
             }
             Message::Response(_) | Message::Request(_) | Message::Notification(_) => {}

@@ -20,7 +20,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 pub(super) struct Pool {
     shared: Arc<Shared>,
     ready: DashMap<SessionKey, Open>,
-    opening: Flights<SessionKey, Result<Arc<Session>, OpenFault>>,
+    /// The lease keeps a session that was just opened from being closed before those who waited have theirs.
+    opening: Flights<SessionKey, Result<Arc<Lease>, OpenFault>>,
     /// Sessions open or being opened, those of single calls included.
     count: Arc<AtomicUsize>,
 }
@@ -73,8 +74,12 @@ impl Pool {
 
     /// Takes the session out of use because the server no longer knows it. Those who lost the same one find it gone or
     /// already replaced.
-    pub(super) fn lost(&self, lease: &Lease) {
-        let Some(key) = &lease.session.key else { return };
+    pub(super) fn lost(&self, lease: &mut Lease) {
+        let Some(key) = &lease.session.key else {
+            // The server does not know it any more, so there is nothing to end; its place is free at once.
+            lease.single = None;
+            return;
+        };
         if self.ready.remove_if(key, |_, current| Arc::ptr_eq(&current.session, &lease.session)).is_some() {
             tracing::info!(upstream = %self.shared.settings.name, "the upstream server lost a session; opening another");
         }
@@ -91,11 +96,10 @@ impl Pool {
             let key = key.clone();
             async move { pool.open_shared(opener, key).await }
         };
-        let session =
-            self.opening.join(key.clone(), run).await.unwrap_or_else(|| {
-                Err(Fault::new(FaultKind::Draining, "the proxy is shutting down").into())
-            })?;
-        Ok(Lease::new(session, None))
+        match self.opening.join(key.clone(), run).await {
+            Some(opened) => Ok(Lease::new(opened?.session.clone(), None)),
+            None => Err(Fault::new(FaultKind::Draining, "the proxy is shutting down").into()),
+        }
     }
 
     fn take(&self, key: &SessionKey) -> Option<Lease> {
@@ -104,19 +108,16 @@ impl Pool {
         Some(Lease::new(open.session.clone(), None))
     }
 
-    async fn open_shared(
-        self: Arc<Self>,
-        opener: Opener,
-        key: SessionKey,
-    ) -> Result<Arc<Session>, OpenFault> {
+    async fn open_shared(self: Arc<Self>, opener: Opener, key: SessionKey) -> Result<Arc<Lease>, OpenFault> {
         // Opened by someone between the caller's look and this run.
-        if let Some(open) = self.ready.get(&key) {
-            return Ok(open.session.clone());
+        if let Some(lease) = self.take(&key) {
+            return Ok(Arc::new(lease));
         }
         let slot = self.slot()?;
-        let session = Arc::new(open::open(&self.shared, opener, Some(key.clone())).await?);
-        self.ready.insert(key, Open { session: session.clone(), _slot: slot });
-        Ok(session)
+        let session = open::open(&self.shared, opener, Some(key.clone())).await?;
+        let lease = Lease::new(session.clone(), None);
+        self.ready.insert(key, Open { session, _slot: slot });
+        Ok(Arc::new(lease))
     }
 
     async fn lease_single(self: &Arc<Self>, call: &Call) -> Result<Lease, OpenFault> {
@@ -125,7 +126,7 @@ impl Pool {
         let shared = self.shared.clone();
         // In a task, so that a session whose caller goes away in the middle is still ended.
         let opening = self.shared.shutdown.spawn(async move {
-            let session = Arc::new(open::open(&shared, opener, None).await?);
+            let session = open::open(&shared, opener, None).await?;
             Ok::<_, OpenFault>(Lease::new(session, Some((shared, slot))))
         });
         match opening.await {
@@ -175,7 +176,7 @@ fn opener(call: &Call, capabilities: &'static str) -> Opener {
 }
 
 /// Ends one session at the server. A server may refuse (405); the session is gone here all the same.
-async fn end(shared: Arc<Shared>, session: Arc<Session>) {
+pub(super) async fn end(shared: Arc<Shared>, session: Arc<Session>) {
     if session.id.is_none() {
         return;
     }
@@ -217,6 +218,11 @@ impl Lease {
     fn new(session: Arc<Session>, single: Option<(Arc<Shared>, Slot)>) -> Self {
         session.call_begins();
         Self { session, single }
+    }
+
+    /// Another lease of the same session, for what goes on beside the call.
+    pub(super) fn beside(&self) -> Self {
+        Self::new(self.session.clone(), None)
     }
 
     pub fn session(&self) -> &Arc<Session> {

@@ -1,7 +1,7 @@
 //! One session at a legacy server, ready for calls.
 //!
 //! A `Session` exists only once `initialize` was answered and `notifications/initialized` accepted, so whatever holds
-//! one may send. Owns its numbers: ids and progress tokens that no other message of the session has (A14.2, A14.4).
+//! one may send. Owns what the pool and the calls must know of it: its key, whether it is in use, what it was told.
 
 use super::super::Shared;
 use crate::config::Affinity;
@@ -9,6 +9,7 @@ use crate::exchange::{Call, Principal};
 use crate::translate::declared::LogLevel;
 use crate::translate::discover::Initialized;
 use hyper::header::HeaderValue;
+use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -19,7 +20,8 @@ pub(super) struct SessionKey {
     principal: Principal,
     /// Client capabilities as the session declares them, raw JSON.
     capabilities: &'static str,
-    affinity: Option<Box<[u8]>>,
+    /// SHA-256 of the affinity value, which may be long.
+    affinity: Option<[u8; 32]>,
 }
 
 /// Until questions reach the client, none may be asked, so none is declared.
@@ -30,12 +32,12 @@ impl SessionKey {
         let affinity = match &shared.settings.session.affinity {
             None => None,
             Some(Affinity::Header(name)) => {
-                call.headers.get(name.as_str()).map(|value| value.as_bytes().into())
+                call.headers.get(name.as_str()).map(|value| Sha256::digest(value.as_bytes()).into())
             }
             Some(Affinity::Meta(key)) => {
                 let meta = call.request.params.meta();
                 meta.and_then(|meta| meta.first(&call.request.text, key))
-                    .map(|span| span.of(&call.request.text).into())
+                    .map(|span| Sha256::digest(span.of(&call.request.text)).into())
             }
         };
         Self { principal: call.principal, capabilities: NO_CAPABILITIES, affinity }
@@ -59,7 +61,6 @@ pub struct Session {
     pub(super) key: Option<SessionKey>,
     /// The most verbose level that the server was told; held while it is being told another.
     pub(super) log_level: tokio::sync::Mutex<Option<LogLevel>>,
-    next_number: AtomicU64,
     calls: AtomicUsize,
     born: Instant,
     /// Milliseconds after `born` at which the last call ended.
@@ -72,7 +73,6 @@ impl Session {
         initialized: Initialized,
         authorization: Option<HeaderValue>,
         key: Option<SessionKey>,
-        next_number: u64,
     ) -> Self {
         Self {
             id,
@@ -80,16 +80,10 @@ impl Session {
             authorization,
             key,
             log_level: tokio::sync::Mutex::new(None),
-            next_number: AtomicU64::new(next_number),
             calls: AtomicUsize::new(0),
             born: Instant::now(),
             last_used: AtomicU64::new(0),
         }
-    }
-
-    /// An id or token of our own.
-    pub(super) fn next_number(&self) -> u64 {
-        self.next_number.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(super) fn call_begins(&self) {
