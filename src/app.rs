@@ -80,7 +80,7 @@ impl App {
             let upstream = Upstream::new(settings.clone(), limits, dial, verdicts.clone(), shutdown.clone())?;
             upstreams.push(Arc::new(upstream));
         }
-        let relay = Arc::new(Relay::new(upstreams, config.limits.events, limits, shutdown.clone()));
+        let relay = Arc::new(Relay::new(upstreams, config.limits.clone(), shutdown.clone()));
         let front =
             Front::new(relay.clone(), config.limits.clone(), config.timeouts.clone(), shutdown.clone());
         let clients = Clients(front);
@@ -122,7 +122,7 @@ impl App {
 }
 
 /// Starts the built-in legacy server on a free loopback port.
-async fn start_demo(shutdown: &Shutdown) -> io::Result<url::Url> {
+pub(crate) async fn start_demo(shutdown: &Shutdown) -> io::Result<url::Url> {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
     let address = listener.local_addr()?;
     let stop = shutdown.clone();

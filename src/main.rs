@@ -33,7 +33,7 @@ async fn run(cli: Cli) -> Exit {
             exit
         }
         Command::Probe(flags) => match (start_log(&cli), config::from_probe_flags(flags)) {
-            (Ok(()), Ok((upstream, warnings))) => {
+            (Ok(_logging), Ok((upstream, warnings))) => {
                 warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
                 commands::probe(upstream, flags.json).await
             }
@@ -41,7 +41,7 @@ async fn run(cli: Cli) -> Exit {
             (_, Err(error)) => usage(&error),
         },
         Command::Demo { verbose } => match start_log(&cli) {
-            Ok(()) => commands::demo(*verbose).await,
+            Ok(_logging) => commands::demo(*verbose).await,
             Err(exit) => exit,
         },
         // `cli::parse` has answered these already.
@@ -50,9 +50,10 @@ async fn run(cli: Cli) -> Exit {
 }
 
 async fn serve(loaded: config::Loaded) -> Exit {
-    if let Err(error) = telemetry::init(&loaded.config.log) {
-        return usage(&error);
-    }
+    let _logging = match telemetry::init(&loaded.config.log) {
+        Ok(logging) => logging,
+        Err(error) => return usage(&error),
+    };
     loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     let upstreams: Vec<_> = loaded
         .config
@@ -81,14 +82,18 @@ async fn serve(loaded: config::Loaded) -> Exit {
             tracing::info!("drained");
             Exit::Ok
         }
+        Ending::OutOfTime => {
+            tracing::warn!("stopped with calls still in flight: shutdown_grace ran out");
+            Exit::Ok
+        }
         Ending::CutShort => {
-            tracing::warn!("stopped with calls still in flight");
+            tracing::warn!("stopped with calls still in flight: a second signal came");
             Exit::Failure
         }
     }
 }
 
-fn start_log(cli: &Cli) -> Result<(), Exit> {
+fn start_log(cli: &Cli) -> Result<telemetry::Logging, Exit> {
     let log = cli.log_of_tool().map_err(|error| usage(&error))?;
     telemetry::init(&log).map_err(|error| usage(&error))
 }

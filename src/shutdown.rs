@@ -33,7 +33,9 @@ struct Inner {
 pub enum Ending {
     /// Every task finished by itself.
     Drained,
-    /// The grace period ran out, or a second signal came, with tasks still at work; they were dropped.
+    /// The grace period ran out with tasks still at work; they were dropped.
+    OutOfTime,
+    /// A second signal came with tasks still at work; they were dropped.
     CutShort,
 }
 
@@ -92,8 +94,8 @@ impl Shutdown {
         self.inner.tracker.spawn(async move { drain.run_until_cancelled(task).await })
     }
 
-    /// Waits for the drain to begin and then, through the grace period at most, for all tasks. [`Ending::CutShort`]
-    /// implies [`Shutdown::end`].
+    /// Waits for the drain to begin and then, through the grace period at most, for all tasks. any other
+    /// ending than [`Ending::Drained`] implies [`Shutdown::end`].
     pub async fn finished(&self) -> Ending {
         self.draining().await;
         self.inner.tracker.close();
@@ -105,15 +107,13 @@ impl Shutdown {
                 () = self.inner.tracker.wait() => Ending::Drained,
             }
         };
-        match timeout(self.inner.grace, over).await {
-            Ok(Ending::Drained) => Ending::Drained,
-            Ok(Ending::CutShort) | Err(_) => {
-                self.end();
-                // Every task is being dropped; one that blocks its thread does not hold up the exit.
-                let _ = timeout(LAST_WORDS, self.inner.tracker.wait()).await;
-                Ending::CutShort
-            }
+        let ending = timeout(self.inner.grace, over).await.unwrap_or(Ending::OutOfTime);
+        if ending != Ending::Drained {
+            self.end();
+            // Every task is being dropped; one that blocks its thread does not hold up the exit.
+            let _ = timeout(LAST_WORDS, self.inner.tracker.wait()).await;
         }
+        ending
     }
 
     /// Installs the handlers of SIGTERM and SIGINT (Ctrl-C elsewhere) and spawns the task that minds them: the first
@@ -203,7 +203,7 @@ mod tests {
         drop(shutdown.spawn(std::future::pending::<()>()));
         let start = Instant::now();
         shutdown.drain();
-        assert_eq!(shutdown.finished().await, Ending::CutShort);
+        assert_eq!(shutdown.finished().await, Ending::OutOfTime);
         assert_eq!(start.elapsed(), Duration::from_secs(10));
     }
 

@@ -87,6 +87,7 @@ fn limits() -> Limits {
         nesting: 16,
         members: 16,
         events: 16,
+        event_bytes: 1 << 20,
     }
 }
 

@@ -49,12 +49,15 @@ pub async fn probe(upstream: config::Upstream, as_json: bool) -> Exit {
     if report.found.is_ok() { Exit::Ok } else { Exit::Failure }
 }
 
-async fn look(settings: config::Upstream) -> Result<Report, Box<dyn std::error::Error>> {
+async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::error::Error>> {
     let url = settings.target.to_string();
     let limits = config::Limits::default();
     let limits = Limits { nesting: limits.nesting, members: limits.members };
     let dial = Arc::new(TcpDialer::new(settings.timeouts.connect));
     let shutdown = Shutdown::new(Duration::from_secs(5));
+    if settings.target == config::Target::Demo {
+        settings.target = config::Target::Http(crate::app::start_demo(&shutdown).await?);
+    }
     let upstream = Upstream::new(settings, limits, dial, Arc::new(Verdicts::default()), shutdown)?;
     let text = discover::discover_request(1).to_bytes();
     let Message::Request(request) = jsonrpc::parse(text, limits)? else { return Err("not a request".into()) };

@@ -82,6 +82,7 @@ impl Default for Limits {
             nesting: 128,
             members: 1024,
             events: 64,
+            event_bytes: MIB,
         }
     }
 }

@@ -99,6 +99,7 @@ fn limits(raw: &raw::Limits, dir: &Path) -> Result<Limits, ConfigError> {
         nesting: table.count("nesting", &raw.nesting, default.nesting, 8..=10_000)?,
         members: table.count("members", &raw.members, default.members, 8..=1_000_000)?,
         events: table.count("events", &raw.events, default.events, 1..=65_536)?,
+        event_bytes: table.size("event_bytes", &raw.event_bytes, default.event_bytes, 1 << 10..=1 << 30)?,
     })
 }
 

@@ -57,6 +57,7 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("limits", "nesting", "1", "1", "8 to 10000"),
     ("limits", "members", "0", "0", "8 to 1000000"),
     ("limits", "events", "0", "0", "1 to 65536"),
+    ("limits", "event_bytes", "1", "1", "1KiB to 1GiB"),
     ("timeouts", "header", "'0s'", "\"0s\"", "1ms to 1h"),
     ("timeouts", "body", "30", "30", "\"30s\""),
     ("timeouts", "idle", "'forever'", "\"forever\"", "1ms to 1d"),

@@ -82,6 +82,8 @@ pub struct Limits {
     pub members: usize,
     /// Notifications that may wait for a slow client of one call before its upstream is slowed down.
     pub events: usize,
+    /// Bytes of such notifications; one that is larger waits until it is alone.
+    pub event_bytes: usize,
 }
 
 /// `[timeouts]`: times of the front.

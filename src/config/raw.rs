@@ -48,6 +48,7 @@ pub(super) struct Limits {
     pub(super) nesting: Leaf,
     pub(super) members: Leaf,
     pub(super) events: Leaf,
+    pub(super) event_bytes: Leaf,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -83,6 +83,7 @@ fn limits(out: &mut Lines, limits: &Limits) {
     out.set("nesting", limits.nesting);
     out.set("members", limits.members);
     out.set("events", limits.events);
+    out.set("event_bytes", size(limits.event_bytes));
 }
 
 fn timeouts(out: &mut Lines, timeouts: &FrontTimeouts) {

@@ -19,7 +19,7 @@ use crate::wire::headers::{Accepts, ContentType};
 use crate::wire::json;
 use crate::wire::jsonrpc::{self, Id, Message, Notification, Request, code};
 use crate::wire::method::Method;
-use crate::wire::version::MODERN;
+use crate::wire::version::{Era, MODERN};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
@@ -172,7 +172,8 @@ impl Inner {
         let id = request.id.clone();
         let checked = check::request(&headers, &request);
         let method = checked.as_ref().map_or_else(|_| Method::of(&request.method), |c| c.method);
-        record.method(method.label(), name(&request, method).as_deref());
+        let era = checked.as_ref().map_or_else(check::Refusal::era, |_| Era::Modern);
+        record.method(method.label(), era, name(&request, method).as_deref());
         checked?;
         let accepts = Accepts::parse(headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes));
         if accepts.nothing() {
@@ -285,8 +286,10 @@ impl Inner {
         notification: Notification,
         record: &mut Record,
     ) -> Result<Response<FrontBody>, Refusal> {
-        record.method("notification", None);
-        check::notification(&headers, &notification.params)?;
+        let checked = check::notification(&headers, &notification.params);
+        let era = checked.as_ref().map_or_else(check::Refusal::era, |()| Era::Modern);
+        record.method("notification", era, None);
+        checked?;
         if Method::of(&notification.method) != Method::Custom {
             // Without an id there is nobody to answer, and a server may run it all the same (C21).
             let text =

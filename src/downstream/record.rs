@@ -3,6 +3,7 @@
 //! Owns what is told of a request: method, name, eras, upstream, outcome, status and time; never arguments, credentials
 //! or contents. The line is written when the response has been sent or given up, so that it covers streams.
 
+use crate::wire::version::Era;
 use std::time::Instant;
 use tracing::Span;
 
@@ -29,8 +30,8 @@ impl Record {
         Self { span, began: Instant::now(), status: 0, outcome: "cancelled" }
     }
 
-    pub(super) fn method(&self, label: &'static str, name: Option<&str>) {
-        self.span.record("client", "modern");
+    pub(super) fn method(&self, label: &'static str, client: Era, name: Option<&str>) {
+        self.span.record("client", client.name());
         self.span.record("method", label);
         if let Some(name) = name {
             self.span.record("name", name.chars().take(128).collect::<String>());

@@ -7,28 +7,43 @@
 use super::{Event, Fault, FaultKind, Outcome};
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-/// One exchange with room for `events` notifications that the receiver has not taken yet.
-pub fn channel(events: usize) -> (Sender, Receiver) {
+/// One exchange with room for `events` notifications of `bytes` in all that the receiver has not taken yet. One that
+/// is larger than that waits until it is alone.
+pub fn channel(events: usize, bytes: usize) -> (Sender, Receiver) {
     let (event_tx, event_rx) = mpsc::channel(events.max(1));
     let (outcome_tx, outcome_rx) = oneshot::channel();
-    let sender = Sender { events: event_tx, outcome: outcome_tx };
+    let most = u32::try_from(bytes.clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
+    let room = Arc::new(Semaphore::new(most as usize));
+    let sender = Sender { events: event_tx, outcome: outcome_tx, room, most };
     (sender, Receiver { events: event_rx, outcome: Some(outcome_rx) })
 }
 
 /// The driver's half.
 #[derive(Debug)]
 pub struct Sender {
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<(Event, OwnedSemaphorePermit)>,
     outcome: oneshot::Sender<Outcome>,
+    /// Bytes that may still wait.
+    room: Arc<Semaphore>,
+    most: u32,
 }
 
 impl Sender {
     /// Waits for room. An event for a caller that has gone is dropped: `cancelled` reports that.
     pub async fn event(&self, event: Event) {
-        let _ = self.events.send(event).await;
+        let bytes = u32::try_from(event.message().len()).unwrap_or(u32::MAX).min(self.most);
+        tokio::select! {
+            biased;
+            () = self.events.closed() => {}
+            // The row is never closed by us, so there is room in time or the caller goes.
+            Ok(place) = self.room.clone().acquire_many_owned(bytes) => {
+                let _ = self.events.send((event, place)).await;
+            }
+        }
     }
 
     /// Resolves when nobody waits for the outcome any more.
@@ -45,7 +60,7 @@ impl Sender {
 /// The caller's half.
 #[derive(Debug)]
 pub struct Receiver {
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<(Event, OwnedSemaphorePermit)>,
     /// Taken when the outcome has been handed out.
     outcome: Option<oneshot::Receiver<Outcome>>,
 }
@@ -67,7 +82,7 @@ impl Receiver {
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Step>> {
         let Some(outcome) = self.outcome.as_mut() else { return Poll::Ready(None) };
         // The sender hands over the outcome before it gives up its events, so the row runs dry first.
-        if let Some(event) = ready!(self.events.poll_recv(cx)) {
+        if let Some((event, _place)) = ready!(self.events.poll_recv(cx)) {
             return Poll::Ready(Some(Step::Event(event)));
         }
         let outcome = ready!(Pin::new(outcome).poll(cx)).unwrap_or_else(|_| Outcome::Fault(Fault::lost()));
@@ -78,7 +93,7 @@ impl Receiver {
 
 impl Fault {
     fn lost() -> Self {
-        Fault::new(FaultKind::Internal, "the proxy lost track of this call")
+        Fault::new(FaultKind::Internal, "the proxy was stopped, or lost track of this call")
     }
 }
 
@@ -93,7 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn events_come_before_the_outcome_and_nothing_after_it() {
-        let (sender, mut receiver) = channel(2);
+        let (sender, mut receiver) = channel(2, 1024);
         sender.event(event("a")).await;
         sender.event(event("b")).await;
         sender.finish(Outcome::Result(Payload::default()));
@@ -105,15 +120,27 @@ mod tests {
 
     #[tokio::test]
     async fn a_dropped_sender_is_a_lost_call_and_a_dropped_receiver_a_cancellation() {
-        let (sender, mut receiver) = channel(1);
+        let (sender, mut receiver) = channel(1, 1024);
         drop(sender);
         assert!(matches!(
             receiver.next().await,
             Some(Step::Outcome(Outcome::Fault(Fault { kind: FaultKind::Internal, .. })))
         ));
-        let (sender, receiver) = channel(1);
+        let (sender, receiver) = channel(1, 1024);
         drop(receiver);
         sender.cancelled().await;
         sender.event(event("a")).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_that_wait_are_bounded_and_a_large_event_goes_alone() {
+        let (sender, mut receiver) = channel(8, 10);
+        sender.event(event("12345678")).await;
+        let second = sender.event(event("a larger one than there is room for"));
+        let waited = tokio::time::timeout(std::time::Duration::from_secs(1), second).await;
+        assert!(waited.is_err(), "no room yet");
+        assert!(receiver.next().await.is_some());
+        sender.event(event("a larger one than there is room for")).await;
+        assert!(receiver.next().await.is_some());
     }
 }

@@ -79,6 +79,7 @@ impl Stage {
             nesting: 16,
             members: 16,
             events: 16,
+            event_bytes: 1 << 20,
         };
         let timeouts = FrontTimeouts {
             header: HEADER,
@@ -322,7 +323,7 @@ async fn a_drain_ends_after_the_grace_period() {
     tokio::time::sleep(Duration::from_millis(1)).await;
     stage.shutdown.drain();
     let start = Instant::now();
-    assert_eq!(stage.shutdown.finished().await, Ending::CutShort);
+    assert_eq!(stage.shutdown.finished().await, Ending::OutOfTime);
     assert_eq!(start.elapsed(), Duration::from_secs(20));
     assert_eq!(busy.read(&mut [0; 8]).await.unwrap(), 0);
 }

@@ -5,6 +5,7 @@
 
 mod listen;
 
+use crate::config;
 use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, Replan, channel};
 use crate::shutdown::Shutdown;
 use crate::upstream::legacy::Lease;
@@ -22,8 +23,8 @@ use tracing::Instrument;
 /// All upstreams by path.
 pub struct Relay {
     upstreams: Vec<Arc<Upstream>>,
-    /// Events of one call that may wait for its client.
-    events: usize,
+    /// What of one call may wait for its client.
+    front: config::Limits,
     limits: Limits,
     shutdown: Shutdown,
 }
@@ -39,8 +40,9 @@ pub enum Reply {
 }
 
 impl Relay {
-    pub fn new(upstreams: Vec<Arc<Upstream>>, events: usize, limits: Limits, shutdown: Shutdown) -> Self {
-        Self { upstreams, events, limits, shutdown }
+    pub fn new(upstreams: Vec<Arc<Upstream>>, front: config::Limits, shutdown: Shutdown) -> Self {
+        let limits = Limits { nesting: front.nesting, members: front.members };
+        Self { upstreams, front, limits, shutdown }
     }
 
     /// The upstream whose clients come to `path`; a trailing slash makes no difference.
@@ -181,7 +183,7 @@ impl Relay {
             | Method::Complete
             | Method::Custom => {}
         }
-        let (sender, receiver) = channel(self.events);
+        let (sender, receiver) = channel(self.front.events, self.front.event_bytes);
         let span = tracing::Span::current();
         if call.method == Method::Listen {
             // Owned by the tracker; ends with its client or with the drain.

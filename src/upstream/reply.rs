@@ -330,7 +330,7 @@ impl Refusal {
         if let Some(RpcReply::Error(error)) = self.answer.as_ref().map(|answer| &answer.reply)
             && let Some(answer) = &self.answer
         {
-            let message: String = error.message(&answer.text).chars().take(300).collect();
+            let message = error.brief(&answer.text);
             return format!(": {message} ({})", error.code);
         }
         let html =

@@ -368,6 +368,13 @@ impl RpcError {
     }
 }
 
+impl RpcError {
+    /// The beginning of the message for a text of our own: one line, whatever the peer wrote.
+    pub fn brief(&self, text: &[u8]) -> String {
+        self.message(text).chars().take(300).map(|char| if char.is_control() { ' ' } else { char }).collect()
+    }
+}
+
 impl Response {
     /// Whether it answers the request that was sent under `number`; `"5"` is taken for `5`, since our ids are
     /// unambiguous in both readings (C17).

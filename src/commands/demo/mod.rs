@@ -155,7 +155,9 @@ impl Stage {
         self.proxy.drain();
         match timeout(PATIENCE, self.serving).await {
             Ok(Ok(Ending::Drained)) => {}
-            Ok(Ok(Ending::CutShort)) => return Err("the proxy cut something short".to_owned()),
+            Ok(Ok(Ending::OutOfTime | Ending::CutShort)) => {
+                return Err("the proxy cut something short".to_owned());
+            }
             Ok(Err(error)) => return Err(format!("the proxy broke: {error}")),
             Err(_) => return Err("the proxy did not stop".to_owned()),
         }

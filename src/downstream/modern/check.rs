@@ -12,7 +12,7 @@ use crate::wire::json::{Kind, Object, Span};
 use crate::wire::jsonrpc::{Id, Params, Request, code, string};
 use crate::wire::meta;
 use crate::wire::method::Method;
-use crate::wire::version::{LegacyRevision, MODERN};
+use crate::wire::version::{Era, LegacyRevision, MODERN};
 use hyper::{HeaderMap, StatusCode};
 use std::borrow::Cow;
 
@@ -39,11 +39,19 @@ impl Refusal {
         Self { status, code, text: text.into(), data: None, id: None, reason }
     }
 
+    /// Of which era the refused client is.
+    pub(in crate::downstream) fn era(&self) -> Era {
+        if self.reason == LEGACY { Era::Legacy } else { Era::Modern }
+    }
+
     pub(in crate::downstream) fn with_id(mut self, id: Option<Id>) -> Self {
         self.id = id;
         self
     }
 }
+
+/// The reason of refusing a client because it is a legacy one.
+const LEGACY: &str = "legacy-client";
 
 /// What the checks have found out.
 pub(in crate::downstream) struct Checked {
@@ -289,8 +297,8 @@ fn unsupported(requested: &str) -> Refusal {
     };
     let data =
         format!("{{\"supported\":[\"{MODERN}\"],\"requested\":{}}}", crate::wire::json::quote(&requested));
-    let mut refusal =
-        Refusal::new(StatusCode::BAD_REQUEST, code::UNSUPPORTED_PROTOCOL_VERSION, "version", text);
+    let reason = if legacy { LEGACY } else { "version" };
+    let mut refusal = Refusal::new(StatusCode::BAD_REQUEST, code::UNSUPPORTED_PROTOCOL_VERSION, reason, text);
     refusal.data = Some(data);
     refusal
 }

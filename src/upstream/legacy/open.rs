@@ -14,6 +14,7 @@ use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Response, code};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 use hyper::HeaderMap;
+use hyper::header::HeaderValue;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -82,9 +83,9 @@ async fn handshake(
         .map_err(|error| super::super::send_fault(&shared.settings.name, &error))?;
     let id = response.headers().get(headers::MCP_SESSION_ID).cloned();
     let answer = match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
-        Reply::Messages(messages) => {
-            answer(messages, number).await.map_err(|trouble| shared.no_answer(&trouble))?
-        }
+        Reply::Messages(messages) => answer(shared, opener, id.as_ref(), messages, number)
+            .await
+            .map_err(|trouble| shared.no_answer(&trouble))?,
         Reply::Accepted => {
             return Err(
                 Fault::bad_gateway("the upstream server accepted `initialize` without answering it").into()
@@ -95,7 +96,7 @@ async fn handshake(
     let initialized = match &answer.reply {
         RpcReply::Result(body) => Initialized::read(&answer, body),
         RpcReply::Error(error) => {
-            let message: String = error.message(&answer.text).chars().take(300).collect();
+            let message = error.brief(&answer.text);
             return Err(OpenFault {
                 fault: Fault::bad_gateway(format!(
                     "the upstream server refused `initialize`: {message} ({})",
@@ -151,12 +152,30 @@ async fn confirm(shared: &Shared, opener: &Opener, session: &Session) -> Result<
     Err(refusal.fault("`notifications/initialized`").into())
 }
 
-/// The answer to `initialize`; what a server may send before it (pings, logs) needs no reaction within the handshake.
-async fn answer(mut messages: Messages, number: u64) -> Result<Response, NoAnswer> {
+/// The answer to `initialize`. Of what a server may send before it, only a `ping` needs an answer (A1.2).
+async fn answer(
+    shared: &Arc<Shared>,
+    opener: &Opener,
+    id: Option<&HeaderValue>,
+    mut messages: Messages,
+    number: u64,
+) -> Result<Response, NoAnswer> {
     while let Some(message) = messages.next().await? {
         match message {
             Message::Response(response) if response.answers(number) || response.id.is_none() => {
                 return Ok(response);
+            }
+            Message::Request(asked) if asked.method == "ping" => {
+                let mut head = shared.heads.legacy(&opener.headers, None);
+                if let Some(id) = id {
+                    head.headers.insert(headers::MCP_SESSION_ID, id.clone());
+                }
+                let pong = format!(
+                    r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#,
+                    String::from_utf8_lossy(asked.id.raw())
+                );
+                // Bounded with the whole handshake.
+                shared.transport.send(head, Payload::from(pong)).await?;
             }
             Message::Response(_) | Message::Request(_) | Message::Notification(_) => {}
         }
