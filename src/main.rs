@@ -3,6 +3,7 @@
 use mcp_janus::cli::{self, Cli, Command, Exit};
 use mcp_janus::shutdown::Ending;
 use mcp_janus::{app::App, commands, config, telemetry};
+use std::io::Write;
 
 fn main() -> Exit {
     let cli = match cli::parse() {
@@ -27,7 +28,11 @@ async fn run(cli: Cli) -> Exit {
         Command::Check { file } => {
             let (text, exit) = cli::check(file);
             match exit {
-                Exit::Ok => print!("{text}"),
+                Exit::Ok => {
+                    if let Err(error) = std::io::stdout().write_all(text.as_bytes()) {
+                        return failure(&error);
+                    }
+                }
                 Exit::Failure | Exit::Usage => eprint!("{text}"),
             }
             exit

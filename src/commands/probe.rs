@@ -20,6 +20,7 @@ use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -41,10 +42,10 @@ pub async fn probe(upstream: config::Upstream, as_json: bool) -> Exit {
             return Exit::Failure;
         }
     };
-    if as_json {
-        println!("{}", report.json());
-    } else {
-        report.print();
+    let text = if as_json { format!("{}\n", report.json()) } else { report.text() };
+    if let Err(error) = std::io::stdout().write_all(text.as_bytes()) {
+        eprintln!("mcp-janus: standard output: {error}");
+        return Exit::Failure;
     }
     if report.found.is_ok() { Exit::Ok } else { Exit::Failure }
 }
@@ -110,22 +111,22 @@ impl Report {
         }
     }
 
-    fn print(&self) {
-        println!("url           {}", self.url);
-        println!("probe         {}", self.first);
+    fn text(&self) -> String {
+        let mut lines = vec![format!("url           {}", self.url), format!("probe         {}", self.first)];
         match &self.found {
             Ok((era, discovered, version)) => {
                 let info = &discovered["_meta"]["io.modelcontextprotocol/serverInfo"];
-                println!("era           {}", era.name());
-                println!("version       {version}");
                 let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-                println!("server        {} {}", text(&info["name"]), text(&info["version"]));
-                println!("capabilities  {}", discovered["capabilities"]);
+                lines.push(format!("era           {}", era.name()));
+                lines.push(format!("version       {version}"));
+                lines.push(format!("server        {} {}", text(&info["name"]), text(&info["version"])));
+                lines.push(format!("capabilities  {}", discovered["capabilities"]));
                 if let Some(instructions) = discovered["instructions"].as_str() {
-                    println!("instructions  {}", instructions.lines().next().unwrap_or_default());
+                    lines.push(format!("instructions  {}", instructions.lines().next().unwrap_or_default()));
                 }
             }
-            Err(error) => println!("error         {error}"),
+            Err(error) => lines.push(format!("error         {error}")),
         }
+        lines.join("\n") + "\n"
     }
 }

@@ -23,7 +23,7 @@ use crate::wire::version::{Era, MODERN};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HeaderValue};
 use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,10 +121,11 @@ impl Inner {
             )
             .with_id(id));
         };
-        let text = self.read(body).await?;
+        let text = self.read(&head.headers, body).await?;
         let content_type = head.headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()));
-        if content_type != Some(ContentType::Json) {
-            let told = "the Content-Type must be application/json";
+        let encoded = head.headers.get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
+        if content_type != Some(ContentType::Json) || encoded {
+            let told = "the Content-Type must be application/json, without a Content-Encoding";
             return Err(Refusal::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 code::INVALID_REQUEST,
@@ -318,34 +319,50 @@ impl Inner {
 
     /// The id in the beginning of a body that is not taken.
     async fn glance(&self, body: Incoming) -> Option<Id> {
-        match timeout(GLANCE_TIME.min(self.timeouts.body), collect(body, GLANCE)).await {
-            Ok(Ok(text) | Err(Unread::TooLarge(text))) => jsonrpc::find_id(&text),
-            Ok(Err(Unread::Broken)) | Err(_) => None,
-        }
+        let mut text = Text::new(GLANCE);
+        let _ = timeout(GLANCE_TIME.min(self.timeouts.body), text.fill(body)).await;
+        jsonrpc::find_id(&text.into_bytes())
     }
 
-    /// The whole body. What is too long is not read any further, but its id may stand in what was read.
-    async fn read(&self, body: Incoming) -> Result<Bytes, Refusal> {
+    /// The whole body. What is too long or too late is not read any further, but its id may stand in what was read.
+    async fn read(&self, head: &HeaderMap, body: Incoming) -> Result<Bytes, Refusal> {
         let limit = self.limits.body_bytes;
-        match timeout(self.timeouts.body, collect(body, limit)).await {
-            Ok(Ok(text)) => Ok(text),
-            Ok(Err(Unread::TooLarge(prefix))) => {
-                let text = format!("the request body is larger than {limit} bytes (limits.body_bytes)");
-                Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, code::INVALID_REQUEST, "body", text)
-                    .with_id(jsonrpc::find_id(&prefix)))
+        let too_large = || {
+            let text = format!("the request body is larger than {limit} bytes (limits.body_bytes)");
+            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, code::INVALID_REQUEST, "body", text)
+        };
+        if body.size_hint().lower() > limit as u64 {
+            // A client that asks first is told before it sends anything.
+            let id = if head.contains_key(EXPECT) { None } else { self.glance(body).await };
+            return Err(too_large().with_id(id));
+        }
+        let mut text = Text::new(limit);
+        let filled = tokio::select! {
+            filled = timeout(self.timeouts.body, text.fill(body)) => filled,
+            // What has not arrived yet is no call that the drain would have to wait for.
+            () = self.shutdown.draining() => {
+                let told = "the proxy is shutting down";
+                let refusal =
+                    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, "draining", told);
+                return Err(refusal.with_id(jsonrpc::find_id(&text.into_bytes())));
             }
+        };
+        let refusal = match filled {
+            Ok(Ok(())) => return Ok(text.into_bytes()),
+            Ok(Err(Unread::TooLarge)) => too_large(),
             Ok(Err(Unread::Broken)) => {
-                let text = "the request body broke off";
-                Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "body", text))
+                let told = "the request body broke off";
+                Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "body", told)
             }
             Err(_) => {
-                let text = format!(
+                let told = format!(
                     "the request body did not arrive within {:?} (timeouts.body)",
                     self.timeouts.body
                 );
-                Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, code::INVALID_REQUEST, "body", text))
+                Refusal::new(StatusCode::REQUEST_TIMEOUT, code::INVALID_REQUEST, "body", told)
             }
-        }
+        };
+        Err(refusal.with_id(jsonrpc::find_id(&text.into_bytes())))
     }
 }
 
@@ -369,33 +386,47 @@ enum First {
 }
 
 enum Unread {
-    TooLarge(Bytes),
+    TooLarge,
     Broken,
 }
 
-async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, Unread> {
-    let announced = body.size_hint().lower().min(limit as u64) as usize;
-    let mut joined = BytesMut::new();
-    let mut single: Option<Bytes> = None;
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
-        // One piece stays as it is; several are put together.
-        if let Some(first) = single.take() {
-            joined.reserve(announced.max(first.len() + data.len()));
-            joined.extend_from_slice(&first);
-        }
-        if joined.is_empty() && data.len() <= limit {
-            single = Some(data);
-            continue;
-        }
-        if joined.len() + data.len() > limit {
-            let room = limit.saturating_sub(joined.len()).min(data.len());
-            joined.extend_from_slice(&data[..room]);
-            return Err(Unread::TooLarge(joined.freeze()));
-        }
-        joined.extend_from_slice(&data);
+/// A body as far as it has arrived.
+struct Text {
+    limit: usize,
+    /// One piece stays as it is; several are put together.
+    single: Option<Bytes>,
+    joined: BytesMut,
+}
+
+impl Text {
+    fn new(limit: usize) -> Self {
+        Self { limit, single: None, joined: BytesMut::new() }
     }
-    Ok(single.unwrap_or_else(|| joined.freeze()))
+
+    async fn fill(&mut self, mut body: Incoming) -> Result<(), Unread> {
+        let announced = body.size_hint().lower().min(self.limit as u64) as usize;
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+            if let Some(first) = self.single.take() {
+                self.joined.reserve(announced.max(first.len() + data.len()));
+                self.joined.extend_from_slice(&first);
+            }
+            if self.joined.is_empty() && data.len() <= self.limit {
+                self.single = Some(data);
+                continue;
+            }
+            let room = self.limit - self.joined.len();
+            self.joined.extend_from_slice(&data[..data.len().min(room)]);
+            if data.len() > room {
+                return Err(Unread::TooLarge);
+            }
+        }
+        Ok(())
+    }
+
+    fn into_bytes(self) -> Bytes {
+        self.single.unwrap_or_else(|| self.joined.freeze())
+    }
 }
 
 /// What the request is about, for the log: a tool's, prompt's or resource's name.

@@ -106,6 +106,10 @@ impl<H: Handler> Front<H> {
                     return;
                 }
                 () = &mut draining, if !closing => {
+                    if activity.in_head() {
+                        // No request has been taken yet, so there is none to wait for.
+                        return;
+                    }
                     connection.as_mut().graceful_shutdown();
                     closing = true;
                 }

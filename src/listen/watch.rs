@@ -68,6 +68,11 @@ impl Activity {
         self.in_work.load(Relaxed) > 0
     }
 
+    /// A head has begun to arrive and is not complete.
+    pub(super) fn in_head(&self) -> bool {
+        !self.is_busy() && self.head_since.load(Relaxed) != 0
+    }
+
     pub(super) fn verdict(&self, header: Duration, idle: Duration) -> Verdict {
         let now = Instant::now();
         // A state that begins right after this look must still be seen in time.

@@ -119,7 +119,7 @@ impl Relay {
             }
             Era::Legacy => match upstream.legacy.lease(call).await {
                 Ok(lease) => self.legacy(upstream, call.clone(), lease).map_err(Trouble::Fault),
-                Err(open) if open.modern => Err(Trouble::OtherEra(open.fault)),
+                Err(open) if open.refused => Err(Trouble::OtherEra(open.fault)),
                 Err(open) => Err(Trouble::Fault(open.fault)),
             },
         }

@@ -67,6 +67,7 @@ impl Initialized {
         Ok(Self {
             revision,
             server_info: piece("serverInfo", Kind::Object)
+                .filter(is_implementation)
                 .unwrap_or_else(|| Bytes::from_static(br#"{"name":"unknown","version":"0"}"#)),
             capabilities: piece("capabilities", Kind::Object).unwrap_or_else(|| Bytes::from_static(b"{}")),
             instructions: piece("instructions", Kind::String),
@@ -99,7 +100,7 @@ impl Initialized {
             .is_some_and(|object| object.first(&self.capabilities, capability).is_some())
     }
 
-    /// Tasks are not bridged (A3.12), extensions by allow-list (A3.7); a 2024-11-05 server has completion without a
+    /// What is no object is no capability. Tasks are not bridged (A3.12), extensions by allow-list (A3.7); a 2024-11-05 server has completion without a
     /// capability for it (A3.9).
     fn modern_capabilities(&self, limits: Limits) -> Payload {
         let text = &self.capabilities;
@@ -123,7 +124,11 @@ impl Initialized {
         }
         splice.rewrite(
             &all,
-            |member| !member.is(text, "tasks") && (keep_extensions || !member.is(text, "extensions")),
+            |member| {
+                Kind::of(member.value.of(text)) == Some(Kind::Object)
+                    && !member.is(text, "tasks")
+                    && (keep_extensions || !member.is(text, "extensions"))
+            },
             add,
         );
         splice.finish()
@@ -161,6 +166,15 @@ fn strings(text: &Bytes, span: Span) -> Option<Vec<String>> {
         })
         .ok()?;
     all
+}
+
+/// Whether the raw object has what an `Implementation` must have.
+fn is_implementation(info: &Bytes) -> bool {
+    let bounds = Limits { nesting: usize::MAX, members: usize::MAX };
+    let Some(object) = whole(info, bounds) else { return false };
+    ["name", "version"]
+        .iter()
+        .all(|name| object.first(info, name).is_some_and(|span| string(info, span).is_some()))
 }
 
 fn whole(text: &Bytes, limits: Limits) -> Option<Object> {

@@ -3,7 +3,7 @@
 //! Rules: A13, architecture "Security defaults". `Host` is the transport's. Nothing of the client's request goes on
 //! except what is named here or in `forward_headers`; never cookies, `Origin`, hop-by-hop headers or a session id.
 
-use super::legacy::Session;
+use super::legacy::{Goodbye, Session};
 use super::transport::RequestHead;
 use crate::config::{self, Authorization};
 use crate::wire::headers::{self, ACCEPT_BOTH, EVENT_STREAM, JSON};
@@ -72,11 +72,15 @@ impl Heads {
     }
 
     /// The DELETE that ends a session, under the credential that the session was opened with.
-    pub(super) fn delete(&self, session: &Session) -> RequestHead {
+    pub(super) fn delete(&self, goodbye: &Goodbye) -> RequestHead {
         let mut headers = self.base.clone();
         headers.remove(CONTENT_TYPE);
-        in_session(&mut headers, session);
-        if let Some(value) = &session.authorization {
+        headers.insert(HeaderName::from_static(headers::MCP_SESSION_ID), goodbye.id.clone());
+        if let Some(revision) = goodbye.revision {
+            let version = HeaderValue::from_static(revision.as_str());
+            headers.insert(HeaderName::from_static(headers::MCP_PROTOCOL_VERSION), version);
+        }
+        if let Some(value) = &goodbye.authorization {
             headers.insert(AUTHORIZATION, value.clone());
         }
         RequestHead { method: Method::DELETE, headers }

@@ -82,13 +82,17 @@ impl Modern {
             );
             return Err(Trouble::Fault(Fault::bad_gateway(text)));
         }
-        if !may_be_legacy(status) {
+        if !may_be_legacy(status) && !matches!(status.as_u16(), 401 | 403 | 429) {
             return Ok(response.map(UpstreamBody::Streaming));
         }
         let (head, body) = response.into_parts();
         let headers = head.headers.clone();
         let refusal = Refusal::read(status, headers, body, self.shared.limits).await;
-        if is_modern(&refusal, id) {
+        if !may_be_legacy(status) && refusal.answer.is_none() {
+            // A challenge or a rate limit without a body that the client could take for its answer.
+            return Err(Trouble::Fault(refusal.fault("the request")));
+        }
+        if !may_be_legacy(status) || is_modern(&refusal, id) {
             return Ok(Response::from_parts(head, UpstreamBody::Read(refusal.body)));
         }
         Err(Trouble::OtherEra(refusal.fault("the request")))

@@ -178,6 +178,10 @@ pub(in crate::downstream) fn end_to_end(headers: &mut HeaderMap) {
     for name in [CONNECTION, CONTENT_LENGTH, SET_COOKIE, TRANSFER_ENCODING, UPGRADE] {
         headers.remove(name);
     }
+    // Whom the client may go to, and which pages may read the answer, is said by the proxy and not by the server.
+    for name in ["location", "access-control-allow-origin", "access-control-allow-credentials"] {
+        headers.remove(name);
+    }
     for name in ["keep-alive", "proxy-authenticate", "proxy-connection", "trailer", "mcp-session-id"] {
         headers.remove(name);
     }

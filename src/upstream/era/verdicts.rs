@@ -67,6 +67,9 @@ impl Verdicts {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(verdicts),
             Err(error) => return Err(fault(error)),
         };
+        if text.trim_ascii().is_empty() {
+            return Ok(verdicts);
+        }
         let filed: BTreeMap<String, Filed> =
             serde_json::from_slice(&text).map_err(|error| fault(io::Error::other(error)))?;
         for (endpoint, Filed { era, found }) in filed {

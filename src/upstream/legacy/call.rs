@@ -125,7 +125,7 @@ async fn attempts(legacy: &Arc<Legacy>, call: &Call, sender: &Sender, sent: &mut
         renewed = true;
         match legacy.lease(call).await {
             Ok(lease) => sent.lease = lease,
-            Err(open) if open.modern => {
+            Err(open) if open.refused => {
                 let otherwise = Outcome::Fault(open.fault);
                 return Outcome::Replan(Box::new(Replan { call: call.clone(), otherwise }));
             }

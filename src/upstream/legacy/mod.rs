@@ -8,12 +8,14 @@ mod call;
 mod gate;
 mod level;
 mod open;
+mod places;
 mod pool;
 mod question;
 mod session;
 
 pub use open::OpenFault;
 pub use pool::Lease;
+pub(super) use session::Goodbye;
 pub use session::Session;
 
 use super::Shared;

@@ -5,12 +5,12 @@
 
 use super::super::Shared;
 use super::super::reply::{Messages, NoAnswer, Refusal, Reply};
-use super::session::{Session, SessionKey};
+use super::session::{Goodbye, Session, SessionKey};
 use crate::exchange::{Fault, FaultKind};
 use crate::translate::discover::{self, Initialized};
 use crate::wire::headers;
 use crate::wire::json::Kind;
-use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Response, code};
+use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Response};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -23,13 +23,13 @@ use tokio::time::timeout;
 #[derive(Debug, Clone)]
 pub struct OpenFault {
     pub fault: Fault,
-    /// The server refused in a way that only a modern server does (C39a).
-    pub modern: bool,
+    /// The server itself refused to initialize, as one does that has become modern (C39a, A15.5).
+    pub refused: bool,
 }
 
 impl From<Fault> for OpenFault {
     fn from(fault: Fault) -> Self {
-        Self { fault, modern: false }
+        Self { fault, refused: false }
     }
 }
 
@@ -82,6 +82,11 @@ async fn handshake(
         .await
         .map_err(|error| super::super::send_fault(&shared.settings.name, &error))?;
     let id = response.headers().get(headers::MCP_SESSION_ID).cloned();
+    let credential = shared.heads.credential(&opener.headers);
+    let goodbye =
+        |id: &HeaderValue| Goodbye { id: id.clone(), revision: None, authorization: credential.clone() };
+    // Whatever goes wrong from here on, the server is told that its session is over.
+    let mut unused = Unused { shared, goodbye: id.as_ref().map(goodbye) };
     let answer = match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
         Reply::Messages(messages) => answer(shared, opener, id.as_ref(), messages, number)
             .await
@@ -102,18 +107,17 @@ async fn handshake(
                     "the upstream server refused `initialize`: {message} ({})",
                     error.code
                 )),
-                modern: is_modern_code(error.code),
+                refused: true,
             });
         }
     };
     let initialized = initialized.map_err(|fault| {
         OpenFault::from(Fault::bad_gateway(format!("no session with the upstream server: {fault}")))
     })?;
-    let credential = shared.heads.credential(&opener.headers);
     let session = Arc::new(Session::new(id, initialized, credential, key));
-    let mut unused = Unused { shared, session: Some(session.clone()) };
+    unused.goodbye = session.goodbye();
     confirm(shared, opener, &session).await?;
-    unused.session = None;
+    unused.goodbye = None;
     Ok(session)
 }
 
@@ -121,13 +125,14 @@ async fn handshake(
 /// runs out of time.
 struct Unused<'a> {
     shared: &'a Arc<Shared>,
-    session: Option<Arc<Session>>,
+    goodbye: Option<Goodbye>,
 }
 
 impl Drop for Unused<'_> {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take() {
-            drop(self.shared.shutdown.spawn(super::pool::end(self.shared.clone(), session)));
+        if let Some(goodbye) = self.goodbye.take() {
+            // Owned by the tracker; bounded as every goodbye.
+            drop(self.shared.shutdown.spawn(super::pool::end(self.shared.clone(), goodbye)));
         }
     }
 }
@@ -184,17 +189,10 @@ async fn answer(
 }
 
 fn refused(refusal: &Refusal) -> OpenFault {
-    let modern = match refusal.status.as_u16() {
-        400 => refusal.code().is_some_and(is_modern_code),
-        // An unknown method by the modern rules (A11.3).
-        404 => refusal.code() == Some(code::METHOD_NOT_FOUND),
-        _ => false,
-    };
-    OpenFault { fault: refusal.fault("`initialize`"), modern }
-}
-
-fn is_modern_code(code: i64) -> bool {
-    matches!(code, code::UNSUPPORTED_PROTOCOL_VERSION | code::HEADER_MISMATCH)
+    // Credentials, rate limits and the like say nothing of eras (A15.6).
+    let refused =
+        refusal.status.is_client_error() && !matches!(refusal.status.as_u16(), 401 | 403 | 407 | 421 | 429);
+    OpenFault { fault: refusal.fault("`initialize`"), refused }
 }
 
 /// The raw `clientInfo` of a request as the session's own (A9.1).

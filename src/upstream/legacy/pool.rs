@@ -7,12 +7,12 @@
 use super::super::Shared;
 use super::super::flight::Flights;
 use super::open::{self, OpenFault, Opener};
-use super::session::{Session, SessionKey};
+use super::places::{Place, Places};
+use super::session::{Goodbye, Session, SessionKey};
 use crate::config::SessionScope;
 use crate::exchange::{Call, Fault, FaultKind};
 use dashmap::DashMap;
 use hyper::StatusCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -22,36 +22,28 @@ pub(super) struct Pool {
     ready: DashMap<SessionKey, Open>,
     /// The lease keeps a session that was just opened from being closed before those who waited have theirs.
     opening: Flights<SessionKey, Result<Arc<Lease>, OpenFault>>,
-    /// Sessions open or being opened, those of single calls included.
-    count: Arc<AtomicUsize>,
+    /// Of sessions open, being opened or being ended, those of single calls included.
+    places: Places,
 }
 
 /// A session lent to one call. Dropping it tells the session that the call is over.
 pub struct Lease {
     session: Arc<Session>,
     /// Set where the session serves this call alone and ends with it.
-    single: Option<(Arc<Shared>, Slot)>,
+    single: Option<(Arc<Shared>, Places, Place)>,
 }
 
 /// A session in the pool, and its place among those that may be open.
 struct Open {
     session: Arc<Session>,
-    _slot: Slot,
-}
-
-/// One of the sessions that may be open at once.
-struct Slot(Arc<AtomicUsize>);
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
+    place: Place,
 }
 
 impl Pool {
     pub(super) fn new(shared: Arc<Shared>) -> Arc<Self> {
         let opening = Flights::new(shared.shutdown.clone());
-        let pool = Arc::new(Self { shared, ready: DashMap::new(), opening, count: Arc::default() });
+        let places = Places::new(shared.settings.session.max);
+        let pool = Arc::new(Self { shared, ready: DashMap::new(), opening, places });
         // Owned by the tracker; ends with the drain or with the pool.
         drop(
             pool.shared
@@ -62,7 +54,7 @@ impl Pool {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.count.load(Ordering::Acquire)
+        self.places.taken()
     }
 
     pub(super) async fn lease(self: &Arc<Self>, call: &Call) -> Result<Lease, OpenFault> {
@@ -113,21 +105,21 @@ impl Pool {
         if let Some(lease) = self.take(&key) {
             return Ok(Arc::new(lease));
         }
-        let slot = self.slot()?;
+        let place = self.place().await?;
         let session = open::open(&self.shared, opener, Some(key.clone())).await?;
         let lease = Lease::new(session.clone(), None);
-        self.ready.insert(key, Open { session, _slot: slot });
+        self.ready.insert(key, Open { session, place });
         Ok(Arc::new(lease))
     }
 
     async fn lease_single(self: &Arc<Self>, call: &Call) -> Result<Lease, OpenFault> {
-        let slot = self.slot()?;
+        let place = self.place().await?;
         let opener = opener(call, SessionKey::of(call, &self.shared).capabilities());
-        let shared = self.shared.clone();
+        let (shared, places) = (self.shared.clone(), self.places.clone());
         // In a task, so that a session whose caller goes away in the middle is still ended.
         let opening = self.shared.shutdown.spawn(async move {
             let session = open::open(&shared, opener, None).await?;
-            Ok::<_, OpenFault>(Lease::new(session, Some((shared, slot))))
+            Ok::<_, OpenFault>(Lease::new(session, Some((shared, places, place))))
         });
         match opening.await {
             Ok(Some(lease)) => lease,
@@ -135,20 +127,20 @@ impl Pool {
         }
     }
 
-    /// Makes room by closing the session that has been idle longest, if there is one.
-    fn slot(self: &Arc<Self>) -> Result<Slot, OpenFault> {
-        let max = self.shared.settings.session.max;
-        for _ in 0..2 {
-            let room = self.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| {
-                (count < max).then_some(count + 1)
-            });
-            if room.is_ok() {
-                return Ok(Slot(self.count.clone()));
-            }
-            let idle = self.ready.iter().filter_map(|open| Some((open.session.idle()?, open.key().clone())));
-            let Some((_, key)) = idle.max_by_key(|(idle, _)| *idle) else { break };
+    /// A place for one more session; if there is none, the session that has been idle longest makes room.
+    async fn place(&self) -> Result<Place, OpenFault> {
+        if let Some(place) = self.places.take() {
+            return Ok(place);
+        }
+        let idle = self.ready.iter().filter_map(|open| Some((open.session.idle()?, open.key().clone())));
+        let longest = idle.max_by_key(|(idle, _)| *idle);
+        if let Some((_, key)) = longest {
             self.end_if(&key, |session| session.idle().is_some());
         }
+        if let Some(place) = self.places.take_freed(self.shared.settings.timeouts.initialize).await {
+            return Ok(place);
+        }
+        let max = self.shared.settings.session.max;
         tracing::warn!(upstream = %self.shared.settings.name, max, "all sessions are busy; raise session.max");
         let text = "all sessions of the proxy with the upstream server are in use";
         Err(Fault::new(FaultKind::Busy, text).into())
@@ -157,7 +149,7 @@ impl Pool {
     /// Takes a session out and ends it, if `fit` still holds while nobody can lease it.
     fn end_if(&self, key: &SessionKey, fit: impl FnOnce(&Session) -> bool) {
         if let Some((_, open)) = self.ready.remove_if(key, |_, open| fit(&open.session)) {
-            drop(self.shared.shutdown.spawn(end(self.shared.clone(), open.session.clone())));
+            end_in_background(&self.shared, &self.places, &open.session, open.place);
         }
     }
 
@@ -165,7 +157,7 @@ impl Pool {
         let keys: Vec<_> = self.ready.iter().map(|entry| entry.key().clone()).collect();
         let ends = keys.into_iter().filter_map(|key| {
             let (_, open) = self.ready.remove(&key)?;
-            Some(end(self.shared.clone(), open.session.clone()))
+            Some(end(self.shared.clone(), open.session.goodbye()?))
         });
         futures_util::future::join_all(ends).await;
     }
@@ -175,14 +167,24 @@ fn opener(call: &Call, capabilities: &'static str) -> Opener {
     Opener { headers: call.headers.clone(), client_info: open::client_info(&call.request), capabilities }
 }
 
+/// The session keeps its place until the server knows.
+fn end_in_background(shared: &Arc<Shared>, places: &Places, session: &Session, place: Place) {
+    let Some(goodbye) = session.goodbye() else { return };
+    let (shared, ending) = (shared.clone(), places.ending(place));
+    // Owned by the tracker; bounded by `FAREWELL`.
+    drop(shared.shutdown.clone().spawn(async move {
+        end(shared, goodbye).await;
+        drop(ending);
+    }));
+}
+
+/// How long a server may take to hear that a session is over.
+const FAREWELL: Duration = Duration::from_secs(5);
+
 /// Ends one session at the server. A server may refuse (405); the session is gone here all the same.
-pub(super) async fn end(shared: Arc<Shared>, session: Arc<Session>) {
-    if session.id.is_none() {
-        return;
-    }
-    let head = shared.heads.delete(&session);
-    let limit = shared.settings.timeouts.initialize;
-    match shared.transport.send_within(limit, head, Default::default()).await {
+pub(super) async fn end(shared: Arc<Shared>, goodbye: Goodbye) {
+    let head = shared.heads.delete(&goodbye);
+    match shared.transport.send_within(FAREWELL, head, Default::default()).await {
         Ok(response) => {
             let status = response.status();
             let known = status.is_success()
@@ -192,7 +194,7 @@ pub(super) async fn end(shared: Arc<Shared>, session: Arc<Session>) {
             }
         }
         Err(error) => {
-            tracing::debug!(upstream = %shared.settings.name, %error, "a session could not be ended")
+            tracing::debug!(upstream = %shared.settings.name, %error, "a session could not be ended");
         }
     }
 }
@@ -215,7 +217,7 @@ async fn reap(pool: Weak<Pool>, idle: Duration) {
 }
 
 impl Lease {
-    fn new(session: Arc<Session>, single: Option<(Arc<Shared>, Slot)>) -> Self {
+    fn new(session: Arc<Session>, single: Option<(Arc<Shared>, Places, Place)>) -> Self {
         session.call_begins();
         Self { session, single }
     }
@@ -233,12 +235,8 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.session.call_ends();
-        if let Some((shared, slot)) = self.single.take() {
-            let session = self.session.clone();
-            drop(shared.shutdown.clone().spawn(async move {
-                end(shared, session).await;
-                drop(slot);
-            }));
+        if let Some((shared, places, place)) = self.single.take() {
+            end_in_background(&shared, &places, &self.session, place);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::config::Affinity;
 use crate::exchange::{Call, Principal};
 use crate::translate::declared::LogLevel;
 use crate::translate::discover::Initialized;
+use crate::wire::version::LegacyRevision;
 use hyper::header::HeaderValue;
 use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -56,7 +57,7 @@ pub struct Session {
     pub initialized: Initialized,
     /// The credential of the request that opened it, kept to end the session with and for nothing else: the same
     /// principal's by construction.
-    pub(in crate::upstream) authorization: Option<HeaderValue>,
+    authorization: Option<HeaderValue>,
     /// `None` for a session that serves one call.
     pub(super) key: Option<SessionKey>,
     /// The most verbose level that the server was told; held while it is being told another.
@@ -67,7 +68,25 @@ pub struct Session {
     last_used: AtomicU64,
 }
 
+/// What it takes to end a session at the server.
+#[derive(Debug, Clone)]
+pub(in crate::upstream) struct Goodbye {
+    pub(in crate::upstream) id: HeaderValue,
+    /// `None` where none was agreed on.
+    pub(in crate::upstream) revision: Option<LegacyRevision>,
+    pub(in crate::upstream) authorization: Option<HeaderValue>,
+}
+
 impl Session {
+    /// `None` for a session that the server does not know of.
+    pub(super) fn goodbye(&self) -> Option<Goodbye> {
+        Some(Goodbye {
+            id: self.id.clone()?,
+            revision: Some(self.initialized.revision),
+            authorization: self.authorization.clone(),
+        })
+    }
+
     pub(super) fn new(
         id: Option<HeaderValue>,
         initialized: Initialized,
