@@ -33,6 +33,9 @@ const STREAMS: u32 = 256;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// A connection over the limit gets this long to send its request and read the refusal.
 const REFUSAL_TIME: Duration = Duration::from_secs(2);
+/// A head of which a part has come when the drain begins gets this long to be completed.
+const REST_OF_HEAD: Duration = Duration::from_secs(1);
+
 /// Everything that the connections of one listener share.
 pub struct Front<H> {
     handler: H,
@@ -106,14 +109,13 @@ impl<H: Handler> Front<H> {
                     return;
                 }
                 () = &mut draining, if !closing => {
-                    if activity.in_head() {
-                        // No request has been taken yet, so there is none to wait for.
-                        return;
-                    }
                     connection.as_mut().graceful_shutdown();
                     closing = true;
+                    look.as_mut().reset(Instant::now() + REST_OF_HEAD.min(header));
                 }
                 () = &mut look => match activity.verdict(header, idle) {
+                    // Draining, and no request has been taken yet, so there is none to wait for.
+                    _ if closing && activity.in_head() => return,
                     Verdict::Fine(until) => look.as_mut().reset(until),
                     Verdict::SlowHead => return,
                     // Already asked to close: what is left is a peer that does not read its last response.
