@@ -298,6 +298,18 @@ async fn health_is_answered_here() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn half_a_head_does_not_hold_the_drain_up() {
+    let stage = Stage::new();
+    let mut half = stage.connect(Admission::Admitted);
+    half.write_all(b"POST /slow HTTP/1.1\r\nHo").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    stage.shutdown.drain();
+    let start = Instant::now();
+    assert_eq!(stage.shutdown.finished().await, Ending::Drained);
+    assert!(start.elapsed() <= Duration::from_secs(1), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_drain_lets_requests_finish_and_closes_the_rest() {
     let stage = Stage::new();
     let mut idle = stage.connect(Admission::Admitted);
