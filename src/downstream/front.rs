@@ -7,6 +7,7 @@
 use super::body::{Ends, FrontBody};
 use super::modern::check::{self, Refusal};
 use super::modern::respond;
+use super::read::Reader;
 use super::record::Record;
 use crate::config::{FrontTimeouts, Limits};
 use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, Step};
@@ -20,15 +21,13 @@ use crate::wire::json;
 use crate::wire::jsonrpc::{self, Id, Message, Notification, Request, code};
 use crate::wire::method::Method;
 use crate::wire::version::{Era, MODERN};
-use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
-use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HeaderValue};
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::Instrument;
 
 /// The handler of all client connections.
@@ -87,6 +86,12 @@ impl Front {
     }
 }
 
+impl Inner {
+    fn reader(&self) -> Reader<'_> {
+        Reader { limit: self.limits.body_bytes, time: self.timeouts.body, shutdown: &self.shutdown }
+    }
+}
+
 /// A response, and the request's place among those in work.
 type Answered = (Response<FrontBody>, Option<OwnedSemaphorePermit>);
 
@@ -111,7 +116,7 @@ impl Inner {
         // Before the body, so that bodies count among the requests in work.
         let Ok(place) = self.requests.clone().try_acquire_owned() else {
             tracing::warn!(requests = self.limits.requests, "all places are taken; raise limits.requests");
-            let id = self.glance(body).await;
+            let id = self.reader().glance(body).await;
             let text = "the proxy has as many requests in work as it may";
             return Err(Refusal::new(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -121,7 +126,7 @@ impl Inner {
             )
             .with_id(id));
         };
-        let text = self.read(&head.headers, body).await?;
+        let text = self.reader().read(&head.headers, body).await?;
         let content_type = head.headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()));
         let encoded = head.headers.get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
         if content_type != Some(ContentType::Json) || encoded {
@@ -316,59 +321,7 @@ impl Inner {
         *response.status_mut() = StatusCode::ACCEPTED;
         Ok(response)
     }
-
-    /// The id in the beginning of a body that is not taken.
-    async fn glance(&self, body: Incoming) -> Option<Id> {
-        let mut text = Text::new(GLANCE);
-        let _ = timeout(GLANCE_TIME.min(self.timeouts.body), text.fill(body)).await;
-        jsonrpc::find_id(&text.into_bytes())
-    }
-
-    /// The whole body. What is too long or too late is not read any further, but its id may stand in what was read.
-    async fn read(&self, head: &HeaderMap, body: Incoming) -> Result<Bytes, Refusal> {
-        let limit = self.limits.body_bytes;
-        let too_large = || {
-            let text = format!("the request body is larger than {limit} bytes (limits.body_bytes)");
-            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, code::INVALID_REQUEST, "body", text)
-        };
-        if body.size_hint().lower() > limit as u64 {
-            // A client that asks first is told before it sends anything.
-            let id = if head.contains_key(EXPECT) { None } else { self.glance(body).await };
-            return Err(too_large().with_id(id));
-        }
-        let mut text = Text::new(limit);
-        let filled = tokio::select! {
-            filled = timeout(self.timeouts.body, text.fill(body)) => filled,
-            // What has not arrived yet is no call that the drain would have to wait for.
-            () = self.shutdown.draining() => {
-                let told = "the proxy is shutting down";
-                let refusal =
-                    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, "draining", told);
-                return Err(refusal.with_id(jsonrpc::find_id(&text.into_bytes())));
-            }
-        };
-        let refusal = match filled {
-            Ok(Ok(())) => return Ok(text.into_bytes()),
-            Ok(Err(Unread::TooLarge)) => too_large(),
-            Ok(Err(Unread::Broken)) => {
-                let told = "the request body broke off";
-                Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "body", told)
-            }
-            Err(_) => {
-                let told = format!(
-                    "the request body did not arrive within {:?} (timeouts.body)",
-                    self.timeouts.body
-                );
-                Refusal::new(StatusCode::REQUEST_TIMEOUT, code::INVALID_REQUEST, "body", told)
-            }
-        };
-        Err(refusal.with_id(jsonrpc::find_id(&text.into_bytes())))
-    }
 }
-
-/// As much of a body as is looked at, and for how long, only to answer a refusal under its id.
-const GLANCE: usize = 64 * 1024;
-const GLANCE_TIME: Duration = Duration::from_secs(1);
 
 /// A start that takes as long as the call itself may is over; what it began for others goes on without it.
 async fn in_time(
@@ -383,50 +336,6 @@ async fn in_time(
 enum First {
     Outcome(Outcome),
     Stream(Option<crate::wire::payload::Payload>),
-}
-
-enum Unread {
-    TooLarge,
-    Broken,
-}
-
-/// A body as far as it has arrived.
-struct Text {
-    limit: usize,
-    /// One piece stays as it is; several are put together.
-    single: Option<Bytes>,
-    joined: BytesMut,
-}
-
-impl Text {
-    fn new(limit: usize) -> Self {
-        Self { limit, single: None, joined: BytesMut::new() }
-    }
-
-    async fn fill(&mut self, mut body: Incoming) -> Result<(), Unread> {
-        let announced = body.size_hint().lower().min(self.limit as u64) as usize;
-        while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
-            if let Some(first) = self.single.take() {
-                self.joined.reserve(announced.max(first.len() + data.len()));
-                self.joined.extend_from_slice(&first);
-            }
-            if self.joined.is_empty() && data.len() <= self.limit {
-                self.single = Some(data);
-                continue;
-            }
-            let room = self.limit - self.joined.len();
-            self.joined.extend_from_slice(&data[..data.len().min(room)]);
-            if data.len() > room {
-                return Err(Unread::TooLarge);
-            }
-        }
-        Ok(())
-    }
-
-    fn into_bytes(self) -> Bytes {
-        self.single.unwrap_or_else(|| self.joined.freeze())
-    }
 }
 
 /// What the request is about, for the log: a tool's, prompt's or resource's name.

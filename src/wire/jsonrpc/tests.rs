@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::wire::json::Limits;
 
 const LIMITS: Limits = Limits { nesting: 16, members: 16 };
 
