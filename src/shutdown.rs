@@ -1,6 +1,7 @@
-//! The end of the process in two steps, and every task that has to be over by then.
+//! The end of the process in three steps, and every task that has to be over by then.
 //!
-//! Owns the two marks ([`Shutdown::draining`], [`Shutdown::ended`]), the grace period between them, the tracker through
+//! Owns the marks ([`Shutdown::draining`], then [`Shutdown::cut_short`] for what is still at work after the grace period
+//! or at a second signal, then [`Shutdown::ended`]), the times between them, the tracker through
 //! which tasks are spawned, and the signals. Does not own what draining means to a part of the program: each part waits
 //! for the mark and finishes its own way. Architecture, house rule 7.
 
@@ -23,6 +24,7 @@ pub struct Shutdown {
 #[derive(Debug)]
 struct Inner {
     drain: CancellationToken,
+    cut: CancellationToken,
     end: CancellationToken,
     tracker: TaskTracker,
     grace: Duration,
@@ -39,14 +41,15 @@ pub enum Ending {
     CutShort,
 }
 
-/// How long dropped tasks may take to let go once the end has come.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long tasks may take for their last words, and then to let go.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 impl Shutdown {
     pub fn new(grace: Duration) -> Self {
         let drain = CancellationToken::new();
+        let cut = CancellationToken::new();
         let end = CancellationToken::new();
-        Self { inner: Arc::new(Inner { drain, end, tracker: TaskTracker::new(), grace }) }
+        Self { inner: Arc::new(Inner { drain, cut, end, tracker: TaskTracker::new(), grace }) }
     }
 
     /// First step: take nothing new, finish what runs.
@@ -54,9 +57,15 @@ impl Shutdown {
         self.inner.drain.cancel();
     }
 
-    /// Second step: stop, whatever still runs.
-    pub fn end(&self) {
+    /// Second step: whatever still runs gives its caller a last answer and stops.
+    pub fn cut(&self) {
         self.inner.drain.cancel();
+        self.inner.cut.cancel();
+    }
+
+    /// Third step: stop at once.
+    pub fn end(&self) {
+        self.cut();
         self.inner.end.cancel();
     }
 
@@ -69,7 +78,12 @@ impl Shutdown {
         self.inner.drain.cancelled().await;
     }
 
-    /// Completes when the grace period is over or a second signal came.
+    /// Completes when the grace period is over or a second signal came: what has a caller tells it now.
+    pub async fn cut_short(&self) {
+        self.inner.cut.cancelled().await;
+    }
+
+    /// Completes when the time for last answers is over too.
     pub async fn ended(&self) {
         self.inner.end.cancelled().await;
     }
@@ -103,12 +117,14 @@ impl Shutdown {
             tokio::select! {
                 biased;
                 // First: the end empties the tracker, which must not pass for a drain.
-                () = self.ended() => Ending::CutShort,
+                () = self.cut_short() => Ending::CutShort,
                 () = self.inner.tracker.wait() => Ending::Drained,
             }
         };
         let ending = timeout(self.inner.grace, over).await.unwrap_or(Ending::OutOfTime);
         if ending != Ending::Drained {
+            self.cut();
+            let _ = timeout(LAST_WORDS, self.inner.tracker.wait()).await;
             self.end();
             // Every task is being dropped; one that blocks its thread does not hold up the exit.
             let _ = timeout(LAST_WORDS, self.inner.tracker.wait()).await;
@@ -127,7 +143,7 @@ impl Shutdown {
             tracing::info!("draining: no new connections; a second signal ends at once");
             shutdown.drain();
             signals.next().await;
-            shutdown.end();
+            shutdown.cut();
         });
         Ok(())
     }
@@ -204,7 +220,7 @@ mod tests {
         let start = Instant::now();
         shutdown.drain();
         assert_eq!(shutdown.finished().await, Ending::OutOfTime);
-        assert_eq!(start.elapsed(), Duration::from_secs(10));
+        assert_eq!(start.elapsed(), Duration::from_secs(10) + LAST_WORDS);
     }
 
     #[tokio::test(start_paused = true)]

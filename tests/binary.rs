@@ -225,15 +225,19 @@ fn sigterm_drains_finishes_the_call_and_ends_the_upstream_session() {
 }
 
 #[test]
-fn a_second_signal_ends_at_once() {
+fn a_second_signal_ends_at_once_and_the_call_is_told() {
     let (url, requests, _go) = upstream();
     let proxy = Proxy::start(&url, &[]);
-    let _call = proxy.open("tools/call", "Mcp-Name: t\r\n", r#""name":"t""#);
+    let mut call = proxy.open("tools/call", "Mcp-Name: t\r\n", r#""name":"t""#);
     until(&requests, "tools/call");
     proxy.signal("-INT");
     let draining = proxy.log.iter().any(|line| line.contains("draining"));
     assert!(draining);
     proxy.signal("-INT");
+    let mut answer = String::new();
+    call.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains(r#""id":"b1""#) && answer.contains("-32603"), "{answer}");
+    until(&requests, "notifications/cancelled");
     assert_ne!(proxy.end().0, Some(0), "the call was cut short");
 }
 

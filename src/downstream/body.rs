@@ -6,7 +6,7 @@
 
 use super::modern::respond;
 use super::record::Record;
-use crate::exchange::{Receiver, Step};
+use crate::exchange::{Fault, Outcome, Receiver, Step};
 use crate::shutdown::Shutdown;
 use crate::upstream::UpstreamBody;
 use crate::wire::jsonrpc::Id;
@@ -53,9 +53,20 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Breaks it off at `deadline`.
-    pub(super) fn at(deadline: Instant) -> Self {
-        Self { when: Box::pin(sleep_until(deadline)), last: None }
+    /// Breaks it off at `deadline`, or when the process ends.
+    pub(super) fn at(deadline: Instant, shutdown: Shutdown) -> Self {
+        let when = async move {
+            tokio::select! {
+                () = sleep_until(deadline) => {}
+                () = shutdown.cut_short() => {}
+            }
+        };
+        Self { when: Box::pin(when), last: None }
+    }
+
+    /// Ends an exchange when the process ends.
+    pub(super) fn cut(shutdown: Shutdown) -> Self {
+        Self { when: Box::pin(async move { shutdown.cut_short().await }), last: None }
     }
 
     /// Ends a subscription when the proxy drains, by the result that says so (B9.6).
@@ -82,6 +93,7 @@ struct Stream {
     id: Id,
     ready: VecDeque<Bytes>,
     keep_alive: Interval,
+    ends: Ends,
 }
 
 /// A relayed event stream's pauses.
@@ -97,7 +109,13 @@ impl FrontBody {
     }
 
     /// `first` is what has come already.
-    pub(super) fn stream(receiver: Receiver, id: Id, first: Option<Payload>, keep_alive: Duration) -> Self {
+    pub(super) fn stream(
+        receiver: Receiver,
+        id: Id,
+        first: Option<Payload>,
+        keep_alive: Duration,
+        ends: Ends,
+    ) -> Self {
         let mut ready = VecDeque::new();
         if let Some(message) = first {
             encode(&mut ready, &message);
@@ -107,6 +125,7 @@ impl FrontBody {
             id,
             ready,
             keep_alive: ticks(keep_alive),
+            ends,
         })))
     }
 
@@ -180,6 +199,12 @@ impl Stream {
                     break;
                 }
                 Poll::Ready(None) => {
+                    over = true;
+                    break;
+                }
+                Poll::Pending if self.ends.when.as_mut().poll(cx).is_ready() => {
+                    let message = respond::in_band(Outcome::Fault(Fault::cut_short()), &self.id, record);
+                    encode(&mut self.ready, &message);
                     over = true;
                     break;
                 }

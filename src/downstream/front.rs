@@ -212,7 +212,7 @@ impl Inner {
     ) -> Response<FrontBody> {
         let (id, deadline, method) = (call.id().clone(), call.deadline, call.method);
         let streams = accepts.event_stream;
-        let mut reply = in_time(deadline, self.relay.start(upstream, call, streams)).await;
+        let mut reply = self.in_time(deadline, self.relay.start(upstream, call, streams)).await;
         let mut replanned = false;
         loop {
             let mut receiver = match reply {
@@ -223,15 +223,37 @@ impl Inner {
             };
             match self.first(&mut receiver, accepts).await {
                 First::Stream(first) => {
-                    return respond::stream(FrontBody::stream(receiver, id, first, self.timeouts.keep_alive));
+                    let ends = Ends::cut(self.shutdown.clone());
+                    return respond::stream(FrontBody::stream(
+                        receiver,
+                        id,
+                        first,
+                        self.timeouts.keep_alive,
+                        ends,
+                    ));
                 }
                 // A second time only where nothing of the call has run, and once at most.
                 First::Outcome(Outcome::Replan(replan)) if !replanned => {
                     replanned = true;
-                    reply = in_time(deadline, self.relay.restart(upstream, *replan, streams)).await;
+                    reply = self.in_time(deadline, self.relay.restart(upstream, *replan, streams)).await;
                 }
                 First::Outcome(outcome) => return respond::outcome(outcome, &id, accepts, record),
             }
+        }
+    }
+
+    /// A start that takes as long as the call itself may is over; what it began for others goes on without it.
+    async fn in_time(
+        &self,
+        deadline: Instant,
+        start: impl Future<Output = Result<Reply, Fault>>,
+    ) -> Result<Reply, Fault> {
+        tokio::select! {
+            biased;
+            started = timeout_at(deadline, start) => started.unwrap_or_else(|_| {
+                Err(Fault::new(FaultKind::Timeout, "the upstream server did not answer in time"))
+            }),
+            () = self.shutdown.cut_short() => Err(Fault::cut_short()),
         }
     }
 
@@ -242,6 +264,7 @@ impl Inner {
             let step = tokio::select! {
                 biased;
                 step = receiver.next() => step,
+                () = self.shutdown.cut_short() => return First::Outcome(Outcome::Fault(Fault::cut_short())),
                 () = &mut hold, if accepts.event_stream => return First::Stream(None),
             };
             match step {
@@ -277,7 +300,7 @@ impl Inner {
         // A subscription lives until either side ends it, or the proxy drains; every other answer is due in time.
         let ends = match method {
             Method::Listen => Ends::drain(self.shutdown.clone(), &id),
-            _ => Ends::at(deadline),
+            _ => Ends::at(deadline, self.shutdown.clone()),
         };
         let mut relayed = Response::new(FrontBody::relayed(body, streams, self.timeouts.keep_alive, ends));
         *relayed.status_mut() = head.status;
@@ -321,16 +344,6 @@ impl Inner {
         *response.status_mut() = StatusCode::ACCEPTED;
         Ok(response)
     }
-}
-
-/// A start that takes as long as the call itself may is over; what it began for others goes on without it.
-async fn in_time(
-    deadline: Instant,
-    start: impl Future<Output = Result<Reply, Fault>>,
-) -> Result<Reply, Fault> {
-    timeout_at(deadline, start)
-        .await
-        .unwrap_or_else(|_| Err(Fault::new(FaultKind::Timeout, "the upstream server did not answer in time")))
 }
 
 enum First {

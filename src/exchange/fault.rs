@@ -59,6 +59,11 @@ impl Fault {
         self
     }
 
+    /// The process ends before the call does.
+    pub fn cut_short() -> Self {
+        Self::new(FaultKind::Draining, "the proxy was stopped before the call was done; it may have run")
+    }
+
     pub fn bad_gateway(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(FaultKind::BadGateway, text)
     }

@@ -71,7 +71,9 @@ pub(super) async fn finish(
     response
 }
 
+/// Not at a higher level: anyone can cause these.
 fn forbidden(foreign: Foreign) -> Response<Bytes> {
+    tracing::info!(status = 403, reason = ?foreign.to_string(), "refused before an endpoint");
     json_error_bytes(StatusCode::FORBIDDEN, INVALID_REQUEST, &foreign.to_string(), None)
 }
 

@@ -28,6 +28,8 @@ pub enum FindingKind {
     RootType,
     #[error("repaired: inputSchema has no root type, \"type\":\"object\" was added")]
     Repaired,
+    #[error("kept, but calls of it fail: it asks for tasks (execution.taskSupport), which are not bridged")]
+    NeedsTask,
 }
 
 /// What the walk must see whole, whatever the bounds of the messages are: sizes are bounded by the message's own.
@@ -86,6 +88,9 @@ fn one(splice: &mut Splice<'_>, text: &Bytes, span: Span, findings: &mut Vec<Fin
             return false;
         }
     };
+    if needs_task(&tool, text) {
+        report(&name, FindingKind::NeedsTask);
+    }
     splice.rewrite(&tool, |member| !member.is(text, "execution"), "");
     let annotated = may_be_annotated(schema.span.of(text));
     splice.rewrite(&schema, |member| !(annotated && member.is(text, ANNOTATION)), add);
@@ -98,6 +103,12 @@ fn one(splice: &mut Splice<'_>, text: &Bytes, span: Span, findings: &mut Vec<Fin
 /// The member's value; a member that occurs twice has none, since two readers could take either.
 fn once(object: &Object, text: &Bytes, name: &str) -> Option<Span> {
     object.get(text, name).ok().flatten()
+}
+
+fn needs_task(tool: &Object, text: &Bytes) -> bool {
+    let execution = once(tool, text, "execution").and_then(|span| object(text, span, ALL));
+    let support = execution.and_then(|execution| string(text, once(&execution, text, "taskSupport")?));
+    support.is_some_and(|support| support == "required")
 }
 
 const ANNOTATION: &str = "x-mcp-header";
