@@ -101,7 +101,7 @@ fn the_shapes_object_to_what_the_specification_forbids() {
     assert!(objects(move || shape::assert_modern_result("tools/list", &asks)));
     shape::assert_modern_error(Some(404), &json!({"code": -32601, "message": "m"}));
     let table = [
-        (Some(200), json!({"code": -32601, "message": "m"})),
+        (Some(400), json!({"code": -32601, "message": "m"})),
         (Some(200), json!({"code": -32002, "message": "m"})),
         (Some(200), json!({"code": -32042, "message": "m"})),
         (Some(200), json!({"code": -32055, "message": "m"})),
