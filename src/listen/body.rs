@@ -9,10 +9,10 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::Full;
 use pin_project_lite::pin_project;
 
 use super::watch::InWork;
+use crate::wire::{headers, jsonrpc};
 
 pin_project! {
     /// A response body that keeps its connection counted as busy until it was sent or dropped.
@@ -76,30 +76,9 @@ impl<B: Body<Data = Bytes>> Body for EdgeBody<B> {
     }
 }
 
-/// A refusal as a JSON-RPC error. `id` is the raw JSON of the request's id where one was read.
-pub fn json_error(status: StatusCode, code: i64, message: &str, id: Option<&[u8]>) -> Response<Full<Bytes>> {
-    json_error_bytes(status, code, message, id).map(Full::new)
-}
-
-pub(super) fn json_error_bytes(
-    status: StatusCode,
-    code: i64,
-    message: &str,
-    id: Option<&[u8]>,
-) -> Response<Bytes> {
-    let mut json = Vec::with_capacity(96 + message.len());
-    json.extend_from_slice(br#"{"jsonrpc":"2.0","#);
-    if let Some(id) = id {
-        json.extend_from_slice(br#""id":"#);
-        json.extend_from_slice(id);
-        json.push(b',');
-    }
-    json.extend_from_slice(br#""error":{"code":"#);
-    json.extend_from_slice(code.to_string().as_bytes());
-    json.extend_from_slice(br#","message":"#);
-    json.extend_from_slice(serde_json::Value::from(message).to_string().as_bytes());
-    json.extend_from_slice(b"}}");
-    own(status, "application/json", Bytes::from(json))
+/// A refusal as a JSON-RPC error. No body was read, so no id is known.
+pub(super) fn refusal(status: StatusCode, code: i64, message: &str) -> Response<Bytes> {
+    own(status, headers::JSON, jsonrpc::error(None, code, message, None))
 }
 
 /// A response of the listener's own; never to be stored.
@@ -110,22 +89,4 @@ pub(super) fn own(status: StatusCode, content_type: &'static str, bytes: Bytes) 
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_carry_the_id_as_it_came_or_none() {
-        let text = |id| {
-            let response = json_error_bytes(StatusCode::FORBIDDEN, -32600, "a \"b\"", id);
-            String::from_utf8(response.into_body().to_vec()).unwrap()
-        };
-        assert_eq!(text(None), r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"a \"b\""}}"#);
-        assert_eq!(
-            text(Some(b"1e0")),
-            r#"{"jsonrpc":"2.0","id":1e0,"error":{"code":-32600,"message":"a \"b\""}}"#
-        );
-    }
 }

@@ -24,7 +24,7 @@ use ::http::{Request, Response};
 use bytes::Bytes;
 use hyper::body::Incoming;
 
-pub use body::{EdgeBody, json_error};
+pub use body::EdgeBody;
 pub use guard::Guard;
 pub use http::{Accept, BindError, Bound, Server};
 pub use serve::{Admission, Front};

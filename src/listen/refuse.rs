@@ -12,11 +12,10 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use super::body::{json_error_bytes, own};
+use super::body::{own, refusal};
 use super::guard::{Foreign, Guard};
+use crate::wire::jsonrpc::code;
 
-const INVALID_REQUEST: i64 = -32600;
-const INTERNAL_ERROR: i64 = -32603;
 /// A body that nobody wants is read up to this size and time before a refusal: closing a connection with unread bytes
 /// resets it, and the client might never see why.
 const LEFTOVER_BYTES: u64 = 64 * 1024;
@@ -43,7 +42,7 @@ pub(super) fn before_handler<B>(
     if size > header_bytes {
         let message = format!("the request head has {size} bytes; `limits.header_bytes` is {header_bytes}");
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-        return Some(json_error_bytes(status, INVALID_REQUEST, &message, None));
+        return Some(refusal(status, code::INVALID_REQUEST, &message));
     }
     health.map(|health| health.answer(request.method(), ready))
 }
@@ -51,7 +50,7 @@ pub(super) fn before_handler<B>(
 /// The answer on a connection over the limit.
 pub(super) fn over_connection_limit() -> Response<Bytes> {
     let message = "too many connections; `limits.connections` is reached";
-    let mut response = json_error_bytes(StatusCode::SERVICE_UNAVAILABLE, INTERNAL_ERROR, message, None);
+    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, message);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
@@ -74,7 +73,7 @@ pub(super) async fn finish(
 /// Not at a higher level: anyone can cause these.
 fn forbidden(foreign: Foreign) -> Response<Bytes> {
     tracing::info!(status = 403, reason = ?foreign.to_string(), "refused before an endpoint");
-    json_error_bytes(StatusCode::FORBIDDEN, INVALID_REQUEST, &foreign.to_string(), None)
+    refusal(StatusCode::FORBIDDEN, code::INVALID_REQUEST, &foreign.to_string())
 }
 
 /// Request line and header lines, as HTTP/1 would write them.

@@ -3,8 +3,8 @@
 //! Rules: A2.3-A2.11, A4.5, B8.2; vector D18. Which listener gets a change notification is `relay`'s business.
 
 use super::declared::LogLevel;
-use crate::wire::json::{Splice, unescape};
-use crate::wire::jsonrpc::{Notification, string};
+use crate::wire::json::Splice;
+use crate::wire::jsonrpc::{Notification, is_number, string};
 use crate::wire::meta;
 use crate::wire::payload::Payload;
 
@@ -54,9 +54,7 @@ impl Progress {
         let text = &notification.text;
         let body = notification.params.body()?;
         let theirs = body.object.get(text, meta::PROGRESS_TOKEN).ok()??;
-        let digits = theirs.of(text);
-        let digits = digits.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")).unwrap_or(digits);
-        if unescape(digits)?.parse() != Ok(number) {
+        if !is_number(theirs.of(text), number) {
             return None;
         }
         let value =

@@ -184,7 +184,11 @@ impl Messages {
         for message in split(event.data, self.limits)? {
             match message {
                 Ok(message) => self.queue.push_back(message),
-                Err(NotAMessage(Some(id))) if is_number(&id, self.awaited) => return Err(Break::NotAMessage),
+                Err(NotAMessage(Some(id)))
+                    if self.awaited.is_some_and(|number| jsonrpc::is_number(id.raw(), number)) =>
+                {
+                    return Err(Break::NotAMessage);
+                }
                 Err(NotAMessage(_)) => {
                     tracing::debug!("an upstream event without a JSON-RPC message is passed over");
                 }
@@ -341,12 +345,6 @@ impl Refusal {
 
 pub(super) fn content_type(headers: &HeaderMap) -> Option<ContentType> {
     headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()))
-}
-
-fn is_number(id: &Id, awaited: Option<u64>) -> bool {
-    let raw = id.raw();
-    let digits = raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")).unwrap_or(raw);
-    std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()) == awaited && awaited.is_some()
 }
 
 /// For error texts.

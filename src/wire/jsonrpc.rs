@@ -192,9 +192,7 @@ impl Response {
     /// unambiguous in both readings (C17).
     pub fn answers(&self, number: u64) -> bool {
         let Some(span) = self.id else { return false };
-        let raw = span.of(&self.text);
-        let digits = raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")).unwrap_or(raw);
-        std::str::from_utf8(digits).is_ok_and(|digits| digits.parse() == Ok(number))
+        is_number(span.of(&self.text), number)
     }
 }
 
@@ -209,6 +207,12 @@ impl Params {
     pub fn meta(&self) -> Option<&Object> {
         self.body()?.meta.as_ref()
     }
+}
+
+/// Whether a raw id or token is `number`, written as a number or as a string (C17).
+pub fn is_number(raw: &[u8], number: u64) -> bool {
+    let digits = raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")).unwrap_or(raw);
+    std::str::from_utf8(digits).is_ok_and(|digits| digits.parse() == Ok(number))
 }
 
 /// The text of a string value at `span`; `None` if it is no string or holds half a surrogate pair.
