@@ -4,6 +4,7 @@
 //! comments in between) and passing a server's own body on, with keep-alive comments where it is an event stream. The
 //! body holds the request's place among those in work and its log record, and lets both go with its last byte.
 
+use super::half_event::HalfEvent;
 use super::modern::respond;
 use super::record::Record;
 use crate::exchange::{Fault, Outcome, Receiver, Step};
@@ -101,6 +102,8 @@ struct Quiet {
     keep_alive: Interval,
     /// The last byte ended a line, so a comment line may follow; after a CR a LF may still come.
     between: bool,
+    /// Looked at only where a last message may have to follow.
+    half: HalfEvent,
 }
 
 impl FrontBody {
@@ -142,7 +145,7 @@ impl FrontBody {
             UpstreamBody::Streaming(body) if event_stream => Kind::RelayedStream(
                 body,
                 ends,
-                Box::new(Quiet { keep_alive: ticks(keep_alive), between: true }),
+                Box::new(Quiet { keep_alive: ticks(keep_alive), between: true, half: HalfEvent::default() }),
             ),
             UpstreamBody::Streaming(body) => Kind::Relayed(body, ends),
         })
@@ -238,12 +241,16 @@ impl Quiet {
     fn poll(&mut self, body: &mut Incoming, ends: &mut Ends, cx: &mut Context<'_>) -> Poll<Next> {
         if let Poll::Ready(frame) = Pin::new(body).poll_frame(cx) {
             self.keep_alive.reset();
-            let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()?.last());
-            self.between = data.map_or(self.between, |last| *last == b'\n');
+            if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
+                self.between = data.last().map_or(self.between, |last| *last == b'\n');
+                if ends.last.is_some() {
+                    self.half.feed(data);
+                }
+            }
             return Poll::Ready(frame.map_or(Next::End, |frame| Next::Frame(frame.map_err(BoxError::from))));
         }
         if ends.when.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(match ends.last.take().filter(|_| self.between) {
+            return Poll::Ready(match ends.last.take().filter(|_| self.half.is_clean()) {
                 Some(last) => Next::Last(last),
                 None => Next::Frame(Err(Overdue.into())),
             });

@@ -328,7 +328,10 @@ impl Inner {
         if notify::Kind::of(&notification.method) == notify::Kind::Custom {
             let principal = Principal::of(headers.get(AUTHORIZATION));
             let deadline = Instant::now() + upstream.settings.timeouts.request;
-            let passed = self.relay.notify(upstream, notification, headers, principal, deadline).await;
+            let passed = self.relay.notify(upstream, notification, headers, principal, deadline);
+            let passed = timeout_at(deadline, passed).await.unwrap_or_else(|_| {
+                Err(Fault::new(FaultKind::Timeout, "the upstream server did not answer in time"))
+            });
             if let Err(fault) = passed {
                 // There is no id to answer under.
                 return Err(Refusal::new(

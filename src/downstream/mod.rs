@@ -6,6 +6,7 @@
 
 mod body;
 mod front;
+mod half_event;
 pub mod modern;
 mod read;
 mod record;

@@ -7,7 +7,7 @@ use super::Shared;
 use super::reply::{Messages, Refusal, UpstreamBody, content_type};
 use crate::exchange::{Call, Fault};
 use crate::wire::headers::{self, ContentType};
-use crate::wire::jsonrpc::{Id, Message};
+use crate::wire::jsonrpc::{Id, Message, Reply};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -54,11 +54,21 @@ impl Modern {
         let limit = self.shared.settings.limits.message_bytes;
         let mut messages = Messages::events(body, limit, self.shared.limits);
         while let Some(message) = messages.next().await? {
-            if let Message::Response(answer) = message
-                && answer.id.is_none_or(|span| span.of(&answer.text) == id.raw())
-            {
-                head.headers.insert(CONTENT_TYPE, HeaderValue::from_static(headers::JSON));
-                return Ok(Response::from_parts(head, UpstreamBody::Read(answer.text)));
+            let Message::Response(answer) = message else { continue };
+            match (answer.id, &answer.reply) {
+                (Some(span), _) if span.of(&answer.text) == id.raw() => {
+                    head.headers.insert(CONTENT_TYPE, HeaderValue::from_static(headers::JSON));
+                    return Ok(Response::from_parts(head, UpstreamBody::Read(answer.text)));
+                }
+                // The server could not tell the id; on the stream of the one call it is that call's.
+                (None, Reply::Error(error)) => {
+                    let told = error.brief(&answer.text);
+                    return Err(Fault::bad_gateway(format!(
+                        "the upstream server answered: {told} ({})",
+                        error.code
+                    )));
+                }
+                (Some(_), _) | (None, Reply::Result(_)) => {}
             }
         }
         Err(Fault::bad_gateway("the upstream server ended its answer without the result"))

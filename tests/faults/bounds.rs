@@ -1,192 +1,127 @@
-//! Invariant 5 and the deadline of a call: every wait and queue ends, whatever the server does.
+//! Invariant 5: answers, replies and places that have a bound.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::io::AsyncWriteExt;
 
-use crate::support::{Ask, LegacyServer, ModernServer, Net, Proxy, Reply, call, list};
-
-const ONE_SECOND: &str = "timeouts = { request = \"1s\" }";
-
-async fn legacy(server: &LegacyServer, lines: &str) -> (Proxy, crate::support::Upstream) {
-    let net = Net::new();
-    let up = server.start(&net);
-    (Proxy::with(&net, lines).await, up)
-}
+use crate::support::{LegacyServer, Net, Proxy, Reply, call, json, list, pass, within};
 
 #[tokio::test(start_paused = true)]
-async fn an_array_of_thousands_is_refused() {
-    let server = LegacyServer::new().on("tools/call", |_, reply: Reply| async move {
-        let items = vec!["1"; 5000].join(",");
-        reply.json(200, &format!("[{items}]")).await;
-    });
-    let (proxy, _up) = Proxy::before(&server).await;
-    proxy.send(&call("echo", "{}").id("3")).await.is_error(502, -32603);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_calls_time_covers_initialize() {
-    let server = LegacyServer::new().on("initialize", |_, reply: Reply| async move { reply.never().await });
-    let (proxy, _up) = legacy(&server, ONE_SECOND).await;
-    let start = Instant::now();
-    proxy.send(&call("echo", "{}").id("3")).await.is_error(504, -32603);
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_calls_time_covers_a_modern_refusal_that_stalls() {
-    let server = ModernServer::new().on("tools/call", |_, mut reply: Reply| async move {
-        reply
-            .raw(
-                b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
-            )
-            .await;
-        reply.never().await;
-    });
-    let net = Net::new();
-    server.start(&net);
-    let proxy = Proxy::with(&net, ONE_SECOND).await;
-    let start = Instant::now();
-    proxy.send(&call("echo", "{}").id("3")).await.is_error(504, -32603);
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_calls_time_covers_a_modern_stream_that_does_not_end() {
-    for accept in ["application/json", "application/json, text/event-stream"] {
-        let server = ModernServer::new().on("tools/call", |_, mut reply: Reply| async move {
+async fn inv5_an_array_of_thousands_is_refused_quickly() {
+    for streamed in [false, true] {
+        let server = LegacyServer::new().on("tools/call", move |seen, mut reply: Reply| async move {
+            let other = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#;
+            let mut items = vec![other.to_owned(); 4999];
+            items.push(crate::support::rpc::result_message(&seen.id(), r#"{"content":[]}"#));
+            let body = format!("[{}]", items.join(","));
+            if !streamed {
+                return reply.json(200, &body).await;
+            }
             reply.stream().await;
+            reply.event(&body).await;
             reply.never().await;
         });
-        let net = Net::new();
-        server.start(&net);
-        let proxy = Proxy::with(&net, ONE_SECOND).await;
-        let start = Instant::now();
-        let answer = proxy.open(&call("echo", "{}").id("3").header("Accept", accept)).await;
-        let (_, broken) = answer.rest().await;
-        assert!(start.elapsed() < Duration::from_secs(3), "{accept}: {:?}", start.elapsed());
-        assert_eq!(broken, accept != "application/json", "a stream that is cut off does not end well");
+        let (proxy, up) = Proxy::before(&server).await;
+        proxy.send(&list("tools/list")).await.result();
+        let (began, real) = (tokio::time::Instant::now(), std::time::Instant::now());
+        let done = proxy.send(&call("echo", "{}").id("7")).await;
+        assert!(real.elapsed() < Duration::from_secs(5), "streamed {streamed}: {:?}", real.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(1), "streamed {streamed}: {:?}", began.elapsed());
+        done.is_error(502, -32603);
+        assert_eq!(up.posts("tools/call").len(), 1);
+        proxy.send(&list("tools/list")).await.result();
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_to_a_servers_pings_are_few_at_a_time() {
-    let waiting = Arc::new(AtomicUsize::new(0));
-    let count = waiting.clone();
+async fn inv5_answers_to_a_server_that_takes_none() {
+    let server = LegacyServer::new()
+        .on("tools/call", |seen, mut reply: Reply| async move {
+            reply.stream().await;
+            for n in 0..100 {
+                reply.event(&json!({"jsonrpc": "2.0", "id": n, "method": "ping"}).to_string()).await;
+            }
+            reply.result_event(&seen, r#"{"content":[]}"#).await;
+            reply.end().await;
+        })
+        .on("response", |_, reply: Reply| reply.never());
+    let net = Net::new();
+    let up = server.start(&net);
+    let proxy = Proxy::with(&net, "[upstream.up.timeouts]\ninitialize = \"10s\"\n").await;
+    let running = proxy.spawn(&call("echo", "{}").id("7"));
+    up.wait("response", 1).await;
+    pass(5_000).await;
+    let posted = up.briefs().iter().filter(|b| *b == "response").count();
+    assert!((1..=8).contains(&posted), "{posted} answers in flight");
+    let other = within("another call meanwhile", proxy.send(&list("tools/list"))).await;
+    other.result();
+    let done = running.await.unwrap();
+    assert_eq!(done.message["id"], 7, "answered in the end: {}", done.raw);
+}
+
+#[tokio::test(start_paused = true)]
+async fn inv5_a_server_that_takes_its_answers_gets_all_of_them() {
     let server = LegacyServer::new().on("tools/call", |seen, mut reply: Reply| async move {
         reply.stream().await;
         for n in 0..100 {
-            reply.event(&format!(r#"{{"jsonrpc":"2.0","id":{},"method":"ping"}}"#, 1000 + n)).await;
+            reply.event(&json!({"jsonrpc": "2.0", "id": n, "method": "ping"}).to_string()).await;
         }
-        crate::support::pass(500).await;
+        pass(1000).await;
         reply.result_event(&seen, r#"{"content":[]}"#).await;
-        reply.never().await;
-    });
-    let net = Net::new();
-    let usual = server.clone();
-    let peer = crate::support::net::handler(move |seen, reply: Reply| {
-        let (usual, count) = (usual.clone(), count.clone());
-        async move {
-            let answer = seen.json().get("result").is_some();
-            if answer {
-                count.fetch_add(1, Ordering::SeqCst);
-                reply.never().await;
-            } else {
-                usual.answer(seen, reply).await;
-            }
-        }
-    });
-    net.serve("up.test", crate::support::net::Receiver::Legacy, peer);
-    let proxy = Proxy::with(&net, ONE_SECOND).await;
-    let done = proxy.spawn(&call("echo", "{}").id("3"));
-    crate::support::pass(900).await;
-    let sent = waiting.load(Ordering::SeqCst);
-    assert!((1..=8).contains(&sent), "{sent} answers are on their way");
-    drop(done);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_stream_that_is_only_primed_is_not_resumed_for_ever() {
-    let gets = Arc::new(AtomicUsize::new(0));
-    let count = gets.clone();
-    let server = LegacyServer::new().on("tools/call", |_, mut reply: Reply| async move {
-        reply.stream().await;
-        reply.chunk(b"id: 1\nretry: 0\ndata: \n\n").await;
         reply.end().await;
     });
-    let net = Net::new();
-    let usual = server.clone();
-    let peer = crate::support::net::handler(move |seen, mut reply: Reply| {
-        let (usual, count) = (usual.clone(), count.clone());
-        async move {
-            if seen.header("last-event-id").is_some() {
-                count.fetch_add(1, Ordering::SeqCst);
-                reply.stream().await;
-                reply.chunk(b"id: 2\nretry: 0\ndata: \n\n").await;
-                reply.end().await;
-            } else {
-                usual.answer(seen, reply).await;
-            }
-        }
-    });
-    net.serve("up.test", crate::support::net::Receiver::Legacy, peer);
-    let proxy = Proxy::start(&net).await;
-    let done = proxy.send(&call("echo", "{}").id("3")).await;
-    assert_eq!(done.code(), -32603);
-    assert_eq!(gets.load(Ordering::SeqCst), 5, "limits.resumptions");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_session_keeps_its_place_until_the_server_knows_that_it_is_over() {
-    for (lines, max) in [("session = { max = 2 }", 2), ("session = { max = 1, scope = \"request\" }", 1)] {
-        let server = LegacyServer::new();
-        let usual = server.clone();
-        let peer = crate::support::net::handler(move |seen, reply: Reply| {
-            let usual = usual.clone();
-            async move {
-                if seen.brief().starts_with("DELETE") {
-                    crate::support::pass(300).await;
-                }
-                usual.answer(seen, reply).await;
-            }
-        });
-        let net = Net::new();
-        net.serve("up.test", crate::support::net::Receiver::Legacy, peer);
-        let proxy = Proxy::with(&net, lines).await;
-        for n in 0..6 {
-            proxy.send(&call("echo", "{}").bearer(&format!("u{n}"))).await.result();
-            assert!(server.live_sessions() <= max, "{lines}: {} sessions", server.live_sessions());
-        }
+    let (proxy, up) = Proxy::before(&server).await;
+    proxy.send(&call("echo", "{}").id("7")).await.result();
+    let mut answered: Vec<i64> = Vec::new();
+    for seen in up.requests().iter().filter(|s| s.brief() == "response") {
+        let answer = seen.json();
+        assert_eq!(answer["result"], json!({}), "{answer}");
+        answered.push(answer["id"].as_i64().unwrap());
     }
+    answered.sort_unstable();
+    assert_eq!(answered, (0..100).collect::<Vec<_>>());
 }
 
 #[tokio::test(start_paused = true)]
-async fn too_many_requests_in_work_are_told_so() {
-    let server = LegacyServer::new().on("tools/call", |_, reply: Reply| async move { reply.never().await });
+async fn inv5_a_request_beyond_the_limit_is_refused_under_its_id() {
+    let server = LegacyServer::new().on("tools/call", |seen, reply: Reply| async move {
+        pass(10_000).await;
+        reply.result(&seen, r#"{"content":[]}"#).await;
+    });
     let net = Net::new();
     let up = server.start(&net);
-    let toml = format!("[limits]\nrequests = 1\n[upstream.up]\npath = \"/mcp\"\nurl = \"{}\"\n", up.url());
-    let proxy = Proxy::configured(&net, &toml).await;
-    let first = proxy.spawn(&call("echo", "{}").id("1"));
+    let toml = "[limits]\nrequests = 1\n[upstream.up]\nurl = \"http://up.test/mcp\"\n";
+    let proxy = Proxy::configured(&net, toml).await;
+    let first = proxy.spawn(&call("echo", "{}"));
     up.wait("tools/call", 1).await;
-    let done = proxy.send(&list("tools/list").id("2")).await;
-    done.is_error(503, -32603);
-    assert_eq!(done.message["id"], 2);
-    assert!(done.headers.has("retry-after"));
-    first.abort();
+    for id in ["2", r#""2""#, r#""a\u0062""#] {
+        let done = proxy.send(&call("echo", "{}").id(id)).await;
+        assert_eq!(done.status, 503, "{}", done.raw);
+        assert_eq!(crate::support::rpc::id(done.raw.as_bytes()).as_deref(), Some(id), "{}", done.raw);
+        let after = done.headers.get("retry-after").expect("Retry-After");
+        assert!(after.parse::<u32>().is_ok(), "{after}");
+    }
+    assert_eq!(up.posts("tools/call").len(), 1);
+    first.await.unwrap().result();
+    proxy.send(&list("tools/list")).await.result();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_notification_whose_refusal_stalls_is_answered_in_time() {
-    let server = LegacyServer::new().on("notifications/acme", |_, mut reply: Reply| async move {
-        reply.raw(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 100\r\n\r\n{").await;
-        reply.never().await;
-    });
-    let (proxy, _up) = legacy(&server, "timeouts = { initialize = \"2s\" }").await;
-    let start = Instant::now();
-    let answer = proxy.open(&Ask::new("notifications/acme").notification()).await;
-    assert_eq!(answer.status, 502);
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+async fn inv5_a_request_whose_body_is_still_coming_is_in_work() {
+    let net = Net::new();
+    let up = LegacyServer::new().start(&net);
+    let toml = "[limits]\nrequests = 1\n[upstream.up]\nurl = \"http://up.test/mcp\"\n";
+    let proxy = Proxy::configured(&net, toml).await;
+    let (mut slow, ask) = (proxy.connect(), call("echo", "{}"));
+    let whole = ask.bytes();
+    slow.write_all(&whole[..whole.len() - 20]).await.unwrap();
+    pass(1000).await;
+    let done = proxy.send(&call("echo", "{}").id(r#""x""#)).await;
+    assert_eq!((done.status, &done.message["id"]), (503, &json!("x")), "{}", done.raw);
+    assert!(done.headers.has("retry-after"));
+    // A body that never comes gives its place back in time.
+    pass(40_000).await;
+    proxy.send(&list("tools/list")).await.result();
+    assert_eq!(up.posts("tools/call").len(), 0);
+    drop(slow);
 }

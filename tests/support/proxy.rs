@@ -52,6 +52,11 @@ impl Proxy {
         (Self::start(&net).await, upstream)
     }
 
+    /// The first step of the end: nothing new, and what runs comes to its end.
+    pub fn drain(&self) {
+        self.app.shutdown().drain();
+    }
+
     /// A client connection.
     pub fn connect(&self) -> DuplexStream {
         let (near, far) = tokio::io::duplex(256 * 1024);
