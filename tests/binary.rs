@@ -206,6 +206,34 @@ fn an_address_in_use_is_a_failure_with_a_reason() {
 }
 
 #[test]
+fn a_client_that_writes_far_too_much_gets_to_read_why() {
+    let (url, _requests, _go) = upstream();
+    let proxy = Proxy::start(&url, &[]);
+    for head in ["Content-Length: 6000050\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5B8DB2\r\n"] {
+        let mut stream = TcpStream::connect(proxy.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nConnection: close\r\n{head}",
+            proxy.address
+        )
+        .unwrap();
+        // 6,000,050 bytes, 0x5B8DB2, of which the last are not JSON; the id comes first.
+        let mut body = br#"{"id":"big","jsonrpc":"2.0","method":"tools/call","params":{"x":""#.to_vec();
+        body.resize(6_000_050, b'x');
+        stream.write_all(&body).unwrap();
+        if head.contains("chunked") {
+            stream.write_all(b"\r\n0\r\n\r\n").unwrap();
+        }
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 413") && answer.contains(r#""id":"big""#), "{answer}");
+    }
+    proxy.signal("-TERM");
+    assert_eq!(proxy.end().0, Some(0));
+}
+
+#[test]
 fn sigterm_drains_finishes_the_call_and_ends_the_upstream_session() {
     let (url, requests, go) = upstream();
     let proxy = Proxy::start(&url, &[]);

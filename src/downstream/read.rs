@@ -30,14 +30,18 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// The id in the beginning of a body that is not taken.
-    pub(super) async fn glance(&self, body: Incoming) -> Option<Id> {
+    pub(super) async fn glance(&self, mut body: Incoming) -> Option<Id> {
         let mut text = Text::new(GLANCE);
-        let _ = timeout(GLANCE_TIME.min(self.time), text.fill(body)).await;
+        let _ = timeout(GLANCE_TIME.min(self.time), async {
+            let _ = text.fill(&mut body).await;
+            discard(&mut body).await;
+        })
+        .await;
         jsonrpc::find_id(&text.into_bytes())
     }
 
     /// The whole body. What is too long or too late is not read any further, but its id may stand in what was read.
-    pub(super) async fn read(&self, head: &HeaderMap, body: Incoming) -> Result<Bytes, Refusal> {
+    pub(super) async fn read(&self, head: &HeaderMap, mut body: Incoming) -> Result<Bytes, Refusal> {
         let limit = self.limit;
         let too_large = || {
             let text = format!("the request body is larger than {limit} bytes (limits.body_bytes)");
@@ -50,7 +54,7 @@ impl Reader<'_> {
         }
         let mut text = Text::new(limit);
         let filled = tokio::select! {
-            filled = timeout(self.time, text.fill(body)) => filled,
+            filled = timeout(self.time, text.fill(&mut body)) => filled,
             // What has not arrived yet is no call that the drain would have to wait for.
             () = self.shutdown.draining() => {
                 let told = "the proxy is shutting down";
@@ -61,7 +65,10 @@ impl Reader<'_> {
         };
         let refusal = match filled {
             Ok(Ok(())) => return Ok(text.into_bytes()),
-            Ok(Err(Unread::TooLarge)) => too_large(),
+            Ok(Err(Unread::TooLarge)) => {
+                let _ = timeout(GLANCE_TIME, discard(&mut body)).await;
+                too_large()
+            }
             Ok(Err(Unread::Broken)) => {
                 let told = "the request body broke off";
                 Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "body", told)
@@ -80,6 +87,12 @@ enum Unread {
     Broken,
 }
 
+/// Takes in what is left, so that a client in the middle of writing gets to read its answer: a connection that is
+/// closed with unread bytes is reset. The caller bounds the time.
+async fn discard(body: &mut Incoming) {
+    while let Some(Ok(_)) = body.frame().await {}
+}
+
 /// A body as far as it has arrived.
 struct Text {
     limit: usize,
@@ -93,7 +106,7 @@ impl Text {
         Self { limit, single: None, joined: BytesMut::new() }
     }
 
-    async fn fill(&mut self, mut body: Incoming) -> Result<(), Unread> {
+    async fn fill(&mut self, body: &mut Incoming) -> Result<(), Unread> {
         let announced = body.size_hint().lower().min(self.limit as u64) as usize;
         while let Some(frame) = body.frame().await {
             let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
