@@ -15,8 +15,8 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use mcp_janus::config::{
-    Authorization, EraSetting, FrontTimeouts, Limits, Listen, Session, SessionScope, Target, Tls, Upstream,
-    UpstreamLimits, UpstreamTimeouts,
+    Authorization, EraSetting, FrontTimeouts, Limits, Listen, Session, Target, Tls, Upstream, UpstreamLimits,
+    UpstreamTimeouts,
 };
 use mcp_janus::listen::{BindError, Handler, Server};
 use mcp_janus::net::TcpDialer;
@@ -44,9 +44,10 @@ fn upstream(url: &str, ca_files: &[&Path]) -> Upstream {
             initialize: LONG,
             request: LONG,
             pool_idle: LONG,
+            ..UpstreamTimeouts::default()
         },
-        limits: UpstreamLimits { message_bytes: 1 << 20, pool_connections: 4, redirects: 2, resumptions: 1 },
-        session: Session { scope: SessionScope::Principal, affinity: None, max: 1, idle: LONG },
+        limits: UpstreamLimits { message_bytes: 1 << 20, pool_connections: 4, ..UpstreamLimits::default() },
+        session: Session::default(),
     }
 }
 
@@ -79,16 +80,7 @@ impl Handler for Mirror {
 }
 
 fn limits() -> Limits {
-    Limits {
-        body_bytes: 1 << 20,
-        header_bytes: 4096,
-        connections: 100,
-        requests: 100,
-        nesting: 16,
-        members: 16,
-        events: 16,
-        event_bytes: 1 << 20,
-    }
+    Limits { body_bytes: 1 << 20, header_bytes: 4096, connections: 100, requests: 100, ..Limits::default() }
 }
 
 fn timeouts() -> FrontTimeouts {

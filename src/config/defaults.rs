@@ -79,6 +79,8 @@ impl Default for Limits {
             header_bytes: 32 * KIB,
             connections: 1024,
             requests: 1024,
+            streams: 1024,
+            subscriptions: 256,
             nesting: 128,
             members: 1024,
             events: 64,
@@ -113,6 +115,9 @@ impl Default for UpstreamTimeouts {
             probe: Duration::from_secs(10),
             initialize: Duration::from_secs(30),
             request: Duration::from_secs(10 * 60),
+            stream: Duration::from_millis(500),
+            reconnect: Duration::from_secs(1),
+            reconnect_max: Duration::from_secs(30),
             pool_idle: Duration::from_secs(60),
         }
     }

@@ -95,6 +95,8 @@ fn limits(raw: &raw::Limits, dir: &Path) -> Result<Limits, ConfigError> {
         )?,
         connections: table.count("connections", &raw.connections, default.connections, 1..=1_000_000)?,
         requests: table.count("requests", &raw.requests, default.requests, 1..=1_000_000)?,
+        streams: table.count("streams", &raw.streams, default.streams, 1..=1_000_000)?,
+        subscriptions: table.count("subscriptions", &raw.subscriptions, default.subscriptions, 1..=65_536)?,
         // A modern request that declares its capabilities is 6 deep before it says anything.
         nesting: table.count("nesting", &raw.nesting, default.nesting, 8..=10_000)?,
         members: table.count("members", &raw.members, default.members, 8..=1_000_000)?,

@@ -76,6 +76,10 @@ pub struct Limits {
     pub connections: usize,
     /// Requests in work at once; above: 503 with `Retry-After`.
     pub requests: usize,
+    /// Subscriptions and other streams that live on without a request in work; above: 503 with `Retry-After`.
+    pub streams: usize,
+    /// URIs in one `subscriptions/listen`; above: -32602.
+    pub subscriptions: usize,
     /// Nesting depth of a JSON body; above: 400.
     pub nesting: usize,
     /// Members in one object that the proxy takes apart (envelope, `params`, `_meta`, `result`); above: 400.
@@ -174,6 +178,12 @@ pub struct UpstreamTimeouts {
     pub initialize: Duration,
     /// A whole call; above: 504.
     pub request: Duration,
+    /// How long an acknowledgement waits for the server's stream (GET) to open.
+    pub stream: Duration,
+    /// Pause before a stream that broke off is opened again, where the server names none; doubled at each failure.
+    pub reconnect: Duration,
+    /// The longest such pause, also where the server names one.
+    pub reconnect_max: Duration,
     /// An idle pooled connection is closed after this.
     pub pool_idle: Duration,
 }

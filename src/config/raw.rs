@@ -45,6 +45,8 @@ pub(super) struct Limits {
     pub(super) header_bytes: Leaf,
     pub(super) connections: Leaf,
     pub(super) requests: Leaf,
+    pub(super) streams: Leaf,
+    pub(super) subscriptions: Leaf,
     pub(super) nesting: Leaf,
     pub(super) members: Leaf,
     pub(super) events: Leaf,
@@ -94,6 +96,9 @@ pub(super) struct UpstreamTimeouts {
     pub(super) probe: Leaf,
     pub(super) initialize: Leaf,
     pub(super) request: Leaf,
+    pub(super) stream: Leaf,
+    pub(super) reconnect: Leaf,
+    pub(super) reconnect_max: Leaf,
     pub(super) pool_idle: Leaf,
 }
 

@@ -80,6 +80,8 @@ fn limits(out: &mut Lines, limits: &Limits) {
     out.set("header_bytes", size(limits.header_bytes));
     out.set("connections", limits.connections);
     out.set("requests", limits.requests);
+    out.set("streams", limits.streams);
+    out.set("subscriptions", limits.subscriptions);
     out.set("nesting", limits.nesting);
     out.set("members", limits.members);
     out.set("events", limits.events);
@@ -135,6 +137,9 @@ fn upstream(out: &mut Lines, upstream: &Upstream) {
     out.set("probe", time(upstream.timeouts.probe));
     out.set("initialize", time(upstream.timeouts.initialize));
     out.set("request", time(upstream.timeouts.request));
+    out.set("stream", time(upstream.timeouts.stream));
+    out.set("reconnect", time(upstream.timeouts.reconnect));
+    out.set("reconnect_max", time(upstream.timeouts.reconnect_max));
     out.set("pool_idle", time(upstream.timeouts.pool_idle));
 
     out.table(format_args!("upstream.{name}.limits"));

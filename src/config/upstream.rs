@@ -164,6 +164,14 @@ fn timeouts(path: &str, raw: &raw::UpstreamTimeouts, dir: &Path) -> Result<Upstr
         probe: table.duration("probe", &raw.probe, default.probe, MS..=HOUR)?,
         initialize: table.duration("initialize", &raw.initialize, default.initialize, MS..=HOUR)?,
         request: table.duration("request", &raw.request, default.request, MS..=DAY)?,
+        stream: table.duration("stream", &raw.stream, default.stream, MS..=HOUR)?,
+        reconnect: table.duration("reconnect", &raw.reconnect, default.reconnect, 100 * MS..=HOUR)?,
+        reconnect_max: table.duration(
+            "reconnect_max",
+            &raw.reconnect_max,
+            default.reconnect_max,
+            100 * MS..=DAY,
+        )?,
         pool_idle: table.duration("pool_idle", &raw.pool_idle, default.pool_idle, Duration::ZERO..=DAY)?,
     })
 }

@@ -41,13 +41,15 @@ struct Inner {
     limits: Limits,
     timeouts: FrontTimeouts,
     requests: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
     shutdown: Shutdown,
 }
 
 impl Front {
     pub fn new(relay: Arc<Relay>, limits: Limits, timeouts: FrontTimeouts, shutdown: Shutdown) -> Self {
         let requests = Arc::new(Semaphore::new(limits.requests.min(Semaphore::MAX_PERMITS)));
-        Self { inner: Arc::new(Inner { relay, limits, timeouts, requests, shutdown }) }
+        let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
+        Self { inner: Arc::new(Inner { relay, limits, timeouts, requests, streams, shutdown }) }
     }
 
     /// Answers one request. Dropping the future, or later the body, cancels the call.
@@ -139,7 +141,8 @@ impl Inner {
             )
             .with_id(jsonrpc::find_id(&text)));
         }
-        let response = self.message(upstream, head.headers, text, record).await?;
+        let mut place = place;
+        let response = self.message(upstream, head.headers, text, record, &mut place).await?;
         Ok((response, Some(place)))
     }
 
@@ -149,6 +152,7 @@ impl Inner {
         headers: HeaderMap,
         text: Bytes,
         record: &mut Record,
+        place: &mut OwnedSemaphorePermit,
     ) -> Result<Response<FrontBody>, Refusal> {
         let limits = json::Limits { nesting: self.limits.nesting, members: self.limits.members };
         let message = jsonrpc::parse(text, limits).map_err(|malformed| {
@@ -157,7 +161,7 @@ impl Inner {
                 .with_id(malformed.id)
         })?;
         match message {
-            Message::Request(request) => self.request(upstream, headers, request, record).await,
+            Message::Request(request) => self.request(upstream, headers, request, record, place).await,
             Message::Notification(notification) => {
                 self.notification(upstream, headers, notification, record).await
             }
@@ -174,6 +178,7 @@ impl Inner {
         headers: HeaderMap,
         request: Request,
         record: &mut Record,
+        place: &mut OwnedSemaphorePermit,
     ) -> Result<Response<FrontBody>, Refusal> {
         let id = request.id.clone();
         let checked = check::request(&headers, &request);
@@ -191,6 +196,16 @@ impl Inner {
             let text = "subscriptions/listen is answered by an event stream; the Accept header must admit text/event-stream";
             return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, "accept", text)
                 .with_id(Some(id)));
+        }
+        if method == Method::Listen {
+            // From here on it counts among those and not among the requests in work.
+            let Ok(stream) = self.streams.clone().try_acquire_owned() else {
+                tracing::warn!(streams = self.limits.streams, "all streams are taken; raise limits.streams");
+                let text = "the proxy has as many subscriptions open as it may";
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                return Err(Refusal::new(status, code::INTERNAL_ERROR, "streams", text).with_id(Some(id)));
+            };
+            *place = stream;
         }
         let call = Call {
             request,

@@ -20,6 +20,8 @@ pub enum Event {
     Progress(Payload),
     /// `notifications/message` of this call, as the caller is to see it.
     Log(Payload),
+    /// What a subscription tells: its acknowledgement, then changes.
+    Changed(Payload),
     /// A notification that neither era's registry has (A2.11).
     Custom(Payload),
 }
@@ -28,7 +30,10 @@ impl Event {
     /// The whole JSON-RPC message.
     pub fn message(&self) -> &Payload {
         match self {
-            Event::Progress(message) | Event::Log(message) | Event::Custom(message) => message,
+            Event::Progress(message)
+            | Event::Log(message)
+            | Event::Changed(message)
+            | Event::Custom(message) => message,
         }
     }
 }

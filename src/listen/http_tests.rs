@@ -76,10 +76,7 @@ impl Stage {
             header_bytes: 4096,
             connections: 1,
             requests: 16,
-            nesting: 16,
-            members: 16,
-            events: 16,
-            event_bytes: 1 << 20,
+            ..Limits::default()
         };
         let timeouts = FrontTimeouts {
             header: HEADER,

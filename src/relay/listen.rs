@@ -1,32 +1,25 @@
-//! `subscriptions/listen` in front of a legacy server.
+//! `subscriptions/listen` in front of a legacy server: the client's side of it.
 //!
-//! Owns the two ends of the stream: the acknowledgement that comes first and the result that ends it gracefully. No
-//! change notification of a legacy server is carried yet, and the acknowledgement says so by honouring none; an empty
-//! set is still acknowledged and stays open. Rules: B9.1, B9.6; spec basic/patterns/subscriptions.
+//! Owns the order on the client's stream: the acknowledgement, then changes, then the result that ends it gracefully
+//! when the proxy drains or the server has nothing to tell any more. An empty acknowledgement stays open too. Does not
+//! own what is told (`upstream::legacy`). Rules: B9.1, B9.6; spec 2026-07-28 basic/patterns/subscriptions.
 
-use crate::exchange::{Call, Event, Outcome, Sender};
+use crate::exchange::{Event, Outcome, Sender};
 use crate::shutdown::Shutdown;
-use crate::wire::meta;
-use crate::wire::payload::Payload;
-use bytes::Bytes;
+use crate::upstream::legacy::Listening;
 
-pub(super) async fn run(call: Call, server_info: Bytes, sender: Sender, shutdown: Shutdown) {
-    let id = String::from_utf8_lossy(call.id().raw()).into_owned();
-    let acknowledged = format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"{}":{id}}},"notifications":{{}}}}}}"#,
-        meta::SUBSCRIPTION_ID
-    );
-    sender.event(Event::Custom(Payload::from(acknowledged))).await;
-    tokio::select! {
-        () = sender.cancelled() => {}
-        () = shutdown.draining() => {
-            let ended = format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","_meta":{{"{}":{id},"{}":{}}}}}}}"#,
-                meta::SUBSCRIPTION_ID,
-                meta::SERVER_INFO,
-                String::from_utf8_lossy(&server_info),
-            );
-            sender.finish(Outcome::Result(Payload::from(ended)));
+pub(super) async fn run(mut listening: Listening, sender: Sender, shutdown: Shutdown) {
+    let told = async {
+        let acknowledged = listening.acknowledged().await;
+        sender.event(Event::Changed(acknowledged)).await;
+        while let Some(change) = listening.next().await {
+            sender.event(Event::Changed(change)).await;
         }
+    };
+    tokio::select! {
+        () = sender.cancelled() => return,
+        () = told => {}
+        () = shutdown.draining() => {}
     }
+    sender.finish(Outcome::Result(listening.ended()));
 }

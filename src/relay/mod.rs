@@ -186,11 +186,10 @@ impl Relay {
         let (sender, receiver) = channel(self.front.events, self.front.event_bytes);
         let span = tracing::Span::current();
         if call.method == Method::Listen {
-            // Owned by the tracker; ends with its client or with the drain.
-            let info = lease.session().initialized.server_info.clone();
-            drop(
-                self.shutdown.spawn(listen::run(call, info, sender, self.shutdown.clone()).instrument(span)),
-            );
+            let (uris, waiting) = (self.front.subscriptions, self.front.events);
+            let listening = upstream.legacy.listen(&call, lease, uris, waiting)?;
+            // Owned by the tracker; ends with its client, with the drain or when the server has nothing to tell.
+            drop(self.shutdown.spawn(listen::run(listening, sender, self.shutdown.clone()).instrument(span)));
         } else {
             // Owned by the tracker; ends with the outcome, with its client or at the call's deadline.
             drop(self.shutdown.spawn(upstream.legacy.clone().run(call, lease, sender).instrument(span)));

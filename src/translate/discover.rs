@@ -100,6 +100,15 @@ impl Initialized {
             .is_some_and(|object| object.first(&self.capabilities, capability).is_some())
     }
 
+    /// Whether a capability's own member is `true`, such as `listChanged` of `tools`.
+    pub fn offers(&self, capability: &str, member: &str, limits: Limits) -> bool {
+        let text = &self.capabilities;
+        let inner = whole(text, limits)
+            .and_then(|all| all.first(text, capability))
+            .and_then(|span| object(text, span, limits));
+        inner.and_then(|inner| inner.first(text, member)).is_some_and(|span| span.of(text) == b"true")
+    }
+
     /// What is no object is no capability. Tasks are not bridged (A3.12), extensions by allow-list (A3.7); a 2024-11-05 server has completion without a
     /// capability for it (A3.9).
     fn modern_capabilities(&self, limits: Limits) -> Payload {

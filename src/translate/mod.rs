@@ -7,6 +7,7 @@
 pub mod declared;
 pub mod discover;
 pub mod error;
+pub mod listen;
 pub mod notify;
 pub mod request;
 pub mod result;

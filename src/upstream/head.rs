@@ -56,18 +56,18 @@ impl Heads {
         RequestHead { method: Method::POST, headers }
     }
 
-    /// A GET that resumes a stream after `last_event`.
-    pub(super) fn resume(
+    /// A GET for a session's stream; after `last_event`, if it is taken up again.
+    pub(super) fn stream(
         &self,
         client: &HeaderMap,
         session: &Session,
-        last_event: HeaderValue,
+        last_event: Option<HeaderValue>,
     ) -> RequestHead {
         let mut headers = self.common(client);
         in_session(&mut headers, session);
         headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
         headers.remove(CONTENT_TYPE);
-        headers.insert(HeaderName::from_static(headers::LAST_EVENT_ID), last_event);
+        headers.extend(last_event.map(|id| (HeaderName::from_static(headers::LAST_EVENT_ID), id)));
         RequestHead { method: Method::GET, headers }
     }
 

@@ -5,11 +5,13 @@
 //! not own the session, which it leases and gives back.
 
 use super::super::reply::{Break, Messages, Refusal, Reply};
+use super::ask::Asker;
 use super::gate::{self, Gate};
 use super::pool::Lease;
-use super::{Legacy, level, question};
+use super::{Legacy, Session, level, question};
 use crate::exchange::{Call, Event, Fault, FaultKind, Outcome, Replan, Sender};
 use crate::translate::declared::{self, LogLevel, Question};
+use crate::translate::listen::Notice;
 use crate::translate::notify::{self, Kind, Progress};
 use crate::translate::tools::Finding;
 use crate::translate::{error, request, result};
@@ -17,15 +19,14 @@ use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response, c
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 use hyper::header::HeaderValue;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout_at};
 
-/// Pause before a stream is taken up again where the server names none, and the shortest and longest it may name.
-const RESUME_AFTER: Duration = Duration::from_secs(1);
+/// The shortest pause that a server may name before a stream is taken up again.
 const RESUME_AFTER_LEAST: Duration = Duration::from_millis(100);
-const RESUME_AFTER_MOST: Duration = Duration::from_secs(30);
 
 /// Answers to a server's requests that may be on their way at once for one call; a server that asks faster waits.
 const REPLIES: usize = 8;
@@ -43,6 +44,30 @@ struct Sent {
 struct Wants {
     token: Option<Bytes>,
     log: Option<LogLevel>,
+}
+
+impl Wants {
+    /// Puts the call among those of its session that want notifications, if it does.
+    fn aside(&self, session: &Arc<Session>, number: u64) -> Option<Aside> {
+        if self.token.is_none() && self.log.is_none() {
+            return None;
+        }
+        let from = session.beside.enter(number, self.log, self.token.is_some());
+        Some(Aside { session: session.clone(), number, from })
+    }
+}
+
+/// Where notifications arrive that come on another stream of the session.
+struct Aside {
+    session: Arc<Session>,
+    number: u64,
+    from: mpsc::Receiver<Notification>,
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        self.session.beside.leave(self.number);
+    }
 }
 
 /// Why an attempt gave no outcome.
@@ -143,10 +168,12 @@ async fn attempt(
 ) -> Result<Outcome, Trouble> {
     let shared = &legacy.shared;
     let session = sent.lease.session().clone();
-    if let Some(level) = wants.log {
-        level::at_least(legacy, call, &session, level).await;
-    }
     let number = shared.next_number();
+    let aside = wants.aside(&session, number);
+    if wants.log.is_some() {
+        let asker = Asker { legacy, session: &session, principal: call.principal, headers: &call.headers };
+        level::settle(&asker).await;
+    }
     let body = request::to_legacy(&call.request, call.method, session.initialized.revision, number);
     let head = shared.heads.legacy(&call.headers, Some(&session));
     sent.number = Some(number);
@@ -166,6 +193,7 @@ async fn attempt(
         sender,
         number,
         progress: Progress::default(),
+        aside,
         sent,
         heard: false,
         replies: Arc::new(Semaphore::new(REPLIES)),
@@ -187,6 +215,8 @@ struct Stream<'a> {
     sender: &'a Sender,
     number: u64,
     progress: Progress,
+    /// `None` for a call that wants no notifications.
+    aside: Option<Aside>,
     sent: &'a mut Sent,
     /// Something has come for the call, so the server has begun to run it.
     heard: bool,
@@ -220,7 +250,7 @@ impl Stream<'_> {
         // Kept over streams: an event id holds until another comes.
         let mut last_event = None;
         loop {
-            let ended = match messages.next().await {
+            let ended = match self.next(&mut messages).await {
                 Ok(Some(message)) => {
                     if let Some(outcome) = self.message(message).await? {
                         return Ok(outcome);
@@ -249,13 +279,31 @@ impl Stream<'_> {
         }
     }
 
+    /// The next message of the call's own stream; what comes for it elsewhere is passed on meanwhile.
+    async fn next(&mut self, messages: &mut Messages) -> Result<Option<Message>, Break> {
+        let mut next = pin!(messages.next());
+        loop {
+            let Some(aside) = &mut self.aside else { return next.await };
+            let notification = tokio::select! {
+                biased;
+                Some(notification) = aside.from.recv() => notification,
+                message = &mut next => return message,
+            };
+            if let Some(event) = self.event(&notification) {
+                self.sender.event(event).await;
+            }
+        }
+    }
+
     /// Takes the stream up after `last_event`; polling by GET is how a 2025-11-25 server saves connections (D104).
     /// `None`: the server could not be reached just now.
     async fn resume(&self, last_event: &Bytes, retry: Option<Duration>) -> Result<Option<Messages>, Trouble> {
         let shared = &self.legacy.shared;
         let last_event = HeaderValue::from_bytes(last_event).map_err(|_| no_answer())?;
-        sleep(retry.unwrap_or(RESUME_AFTER).clamp(RESUME_AFTER_LEAST, RESUME_AFTER_MOST)).await;
-        let head = shared.heads.resume(&self.call.headers, self.sent.lease.session(), last_event);
+        let timeouts = &shared.settings.timeouts;
+        let most = timeouts.reconnect_max.max(RESUME_AFTER_LEAST);
+        sleep(retry.unwrap_or(timeouts.reconnect).clamp(RESUME_AFTER_LEAST, most)).await;
+        let head = shared.heads.stream(&self.call.headers, self.sent.lease.session(), Some(last_event));
         let response = match shared.transport.send(head, Payload::default()).await {
             Ok(response) if response.status().is_server_error() => return Ok(None),
             Ok(response) => response,
@@ -291,7 +339,12 @@ impl Stream<'_> {
                 Ok(None)
             }
             Message::Notification(notification) => {
-                if let Some(event) = self.event(&notification) {
+                if Kind::of(&notification.method) == Kind::Changed {
+                    // Never on a call's own stream (A2.5, D97).
+                    if let Some(notice) = Notice::of(notification) {
+                        self.legacy.listeners.tell(self.call.principal, notice);
+                    }
+                } else if let Some(event) = self.event(&notification) {
                     self.sender.event(event).await;
                 }
                 Ok(None)

@@ -1,18 +1,25 @@
 //! The driver for legacy servers: sessions, calls in them, and what a server sends in between.
 //!
-//! Owns one upstream's session pool (`pool`, `session`) and the life of a call in a session (`call`, `question`). The
+//! Owns one upstream's session pool (`pool`, `session`), the life of a call in a session (`call`, `question`), and what is
+//! told to those who listen (`listen`, `feed`, `listeners`). The
 //! driver knows no transport but the one it is given, and no downstream. Rules: A1.1, A2, A12.13, A12.22, A14, B5, B14;
 //! architecture section 4, "Session pool".
 
+mod ask;
+mod beside;
 mod call;
+mod feed;
 mod gate;
 mod level;
+mod listen;
+mod listeners;
 mod open;
 mod places;
 mod pool;
 mod question;
 mod session;
 
+pub use listen::Listening;
 pub use open::OpenFault;
 pub use pool::Lease;
 pub(super) use session::Goodbye;
@@ -32,12 +39,15 @@ use tokio::time::timeout;
 pub struct Legacy {
     shared: Arc<Shared>,
     pool: Arc<pool::Pool>,
+    listeners: Arc<listeners::Listeners>,
+    feeds: feed::Feeds,
 }
 
 impl Legacy {
     pub(super) fn new(shared: Arc<Shared>) -> Arc<Self> {
-        let pool = pool::Pool::new(shared.clone());
-        Arc::new(Self { shared, pool })
+        let listeners = listeners::Listeners::new(shared.shutdown.clone());
+        let pool = pool::Pool::new(shared.clone(), listeners.clone());
+        Arc::new(Self { shared, pool, listeners, feeds: feed::Feeds::default() })
     }
 
     /// A session for the call: the one of its key, or a new one.
@@ -70,6 +80,11 @@ impl Legacy {
     /// Sessions open now.
     pub fn sessions(&self) -> usize {
         self.pool.len()
+    }
+
+    /// Sessions with listeners now.
+    pub fn feeds(&self) -> usize {
+        self.feeds.len()
     }
 
     /// Ends every session with DELETE; calls still in flight are not waited for.

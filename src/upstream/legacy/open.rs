@@ -5,8 +5,9 @@
 
 use super::super::Shared;
 use super::super::reply::{Messages, NoAnswer, Refusal, Reply};
+use super::listeners::Listeners;
 use super::session::{Goodbye, Session, SessionKey};
-use crate::exchange::{Fault, FaultKind};
+use crate::exchange::{Fault, FaultKind, Principal};
 use crate::translate::discover::{self, Initialized};
 use crate::wire::headers;
 use crate::wire::json::Kind;
@@ -35,6 +36,8 @@ impl From<Fault> for OpenFault {
 
 /// What the opening needs of the request that made it necessary.
 pub(super) struct Opener {
+    pub(super) principal: Principal,
+    pub(super) listeners: Arc<Listeners>,
     pub(super) headers: HeaderMap,
     pub(super) client_info: Option<Bytes>,
     pub(super) capabilities: &'static str,
@@ -114,7 +117,8 @@ async fn handshake(
     let initialized = initialized.map_err(|fault| {
         OpenFault::from(Fault::bad_gateway(format!("no session with the upstream server: {fault}")))
     })?;
-    let session = Arc::new(Session::new(id, initialized, credential, key));
+    let presence = opener.listeners.session(opener.principal);
+    let session = Arc::new(Session::new(id, initialized, credential, key, presence));
     unused.goodbye = session.goodbye();
     confirm(shared, opener, &session).await?;
     unused.goodbye = None;

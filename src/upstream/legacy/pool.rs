@@ -6,6 +6,7 @@
 
 use super::super::Shared;
 use super::super::flight::Flights;
+use super::listeners::Listeners;
 use super::open::{self, OpenFault, Opener};
 use super::places::{Place, Places};
 use super::session::{Goodbye, Session, SessionKey};
@@ -19,6 +20,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 pub(super) struct Pool {
     shared: Arc<Shared>,
+    listeners: Arc<Listeners>,
     ready: DashMap<SessionKey, Open>,
     /// The lease keeps a session that was just opened from being closed before those who waited have theirs.
     opening: Flights<SessionKey, Result<Arc<Lease>, OpenFault>>,
@@ -40,10 +42,10 @@ struct Open {
 }
 
 impl Pool {
-    pub(super) fn new(shared: Arc<Shared>) -> Arc<Self> {
+    pub(super) fn new(shared: Arc<Shared>, listeners: Arc<Listeners>) -> Arc<Self> {
         let opening = Flights::new(shared.shutdown.clone());
         let places = Places::new(shared.settings.session.max);
-        let pool = Arc::new(Self { shared, ready: DashMap::new(), opening, places });
+        let pool = Arc::new(Self { shared, listeners, ready: DashMap::new(), opening, places });
         // Owned by the tracker; ends with the drain or with the pool.
         drop(
             pool.shared
@@ -67,6 +69,7 @@ impl Pool {
     /// Takes the session out of use because the server no longer knows it. Those who lost the same one find it gone or
     /// already replaced.
     pub(super) fn lost(&self, lease: &mut Lease) {
+        lease.session.is_lost();
         let Some(key) = &lease.session.key else {
             // The server does not know it any more, so there is nothing to end; its place is free at once.
             lease.single = None;
@@ -84,7 +87,7 @@ impl Pool {
         }
         let run = || {
             let pool = self.clone();
-            let opener = opener(call, key.capabilities());
+            let opener = self.opener(call, key.capabilities());
             let key = key.clone();
             async move { pool.open_shared(opener, key).await }
         };
@@ -114,7 +117,7 @@ impl Pool {
 
     async fn lease_single(self: &Arc<Self>, call: &Call) -> Result<Lease, OpenFault> {
         let place = self.place().await?;
-        let opener = opener(call, SessionKey::of(call, &self.shared).capabilities());
+        let opener = self.opener(call, SessionKey::of(call, &self.shared).capabilities());
         let (shared, places) = (self.shared.clone(), self.places.clone());
         // In a task, so that a session whose caller goes away in the middle is still ended.
         let opening = self.shared.shutdown.spawn(async move {
@@ -124,6 +127,16 @@ impl Pool {
         match opening.await {
             Ok(Some(lease)) => lease,
             Ok(None) | Err(_) => Err(Fault::new(FaultKind::Draining, "the proxy is shutting down").into()),
+        }
+    }
+
+    fn opener(&self, call: &Call, capabilities: &'static str) -> Opener {
+        Opener {
+            principal: call.principal,
+            listeners: self.listeners.clone(),
+            headers: call.headers.clone(),
+            client_info: open::client_info(&call.request),
+            capabilities,
         }
     }
 
@@ -161,10 +174,6 @@ impl Pool {
         });
         futures_util::future::join_all(ends).await;
     }
-}
-
-fn opener(call: &Call, capabilities: &'static str) -> Opener {
-    Opener { headers: call.headers.clone(), client_info: open::client_info(&call.request), capabilities }
 }
 
 /// The session keeps its place until the server knows.

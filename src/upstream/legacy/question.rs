@@ -44,6 +44,18 @@ pub(super) fn answer(asked: &Request, caller: &Request, can_ask: bool, limits: L
     Answer { message, ends: Some(fault(question, caller, limits)) }
 }
 
+/// The answer to a request that comes outside any call: a `ping` is answered, nothing else was declared possible.
+pub(super) fn unasked(asked: &Request) -> Payload {
+    if asked.method == "ping" {
+        return result(asked, "{}");
+    }
+    let code = match Question::of(&asked.method) {
+        Some(Question::Elicitation | Question::UrlElicitation) => code::INVALID_PARAMS,
+        Some(Question::Sampling | Question::Roots) | None => code::METHOD_NOT_FOUND,
+    };
+    error(asked, code, "the client did not declare this capability")
+}
+
 /// What the caller is told when its call needs an answer that this version does not fetch.
 pub(super) fn fault(question: Question, caller: &Request, limits: Limits) -> Fault {
     if declared::allows(caller, question, limits) {

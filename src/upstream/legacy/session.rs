@@ -4,6 +4,8 @@
 //! one may send. Owns what the pool and the calls must know of it: its key, whether it is in use, what it was told.
 
 use super::super::Shared;
+use super::beside::Beside;
+use super::listeners::Presence;
 use crate::config::Affinity;
 use crate::exchange::{Call, Principal};
 use crate::translate::declared::LogLevel;
@@ -14,6 +16,7 @@ use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// Calls with equal keys share a session (B5, B7): same principal, same declared capabilities, same affinity value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -60,7 +63,13 @@ pub struct Session {
     authorization: Option<HeaderValue>,
     /// `None` for a session that serves one call.
     pub(super) key: Option<SessionKey>,
-    /// The most verbose level that the server was told; held while it is being told another.
+    /// Calls that want notifications.
+    pub(super) beside: Beside,
+    /// Set when the server no longer knows it.
+    lost: CancellationToken,
+    /// Among its principal's sessions.
+    _presence: Presence,
+    /// The level that the server was told last; held while it is being told another.
     pub(super) log_level: tokio::sync::Mutex<Option<LogLevel>>,
     calls: AtomicUsize,
     born: Instant,
@@ -92,17 +101,30 @@ impl Session {
         initialized: Initialized,
         authorization: Option<HeaderValue>,
         key: Option<SessionKey>,
+        presence: Presence,
     ) -> Self {
         Self {
             id,
             initialized,
             authorization,
             key,
+            beside: Beside::default(),
+            lost: CancellationToken::new(),
+            _presence: presence,
             log_level: tokio::sync::Mutex::new(None),
             calls: AtomicUsize::new(0),
             born: Instant::now(),
             last_used: AtomicU64::new(0),
         }
+    }
+
+    /// The server no longer knows it: whatever still waits in it waits in vain.
+    pub(super) fn is_lost(&self) {
+        self.lost.cancel();
+    }
+
+    pub(super) async fn lost(&self) {
+        self.lost.cancelled().await;
     }
 
     pub(super) fn call_begins(&self) {

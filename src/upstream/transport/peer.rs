@@ -13,9 +13,7 @@ use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 use tokio::sync::mpsc;
 
 use super::{HttpTransport, RequestHead, SendError};
-use crate::config::{
-    Authorization, EraSetting, Session, SessionScope, Target, Upstream, UpstreamLimits, UpstreamTimeouts,
-};
+use crate::config::{Authorization, EraSetting, Session, Target, Upstream, UpstreamLimits, UpstreamTimeouts};
 use crate::net::{BoxIo, Dial, Origin};
 use crate::wire::payload::Payload;
 
@@ -41,9 +39,10 @@ pub(super) fn upstream(url: &str) -> Upstream {
             initialize: REQUEST,
             request: REQUEST,
             pool_idle: POOL_IDLE,
+            ..UpstreamTimeouts::default()
         },
-        limits: UpstreamLimits { message_bytes: 1 << 20, pool_connections: 4, redirects: 2, resumptions: 1 },
-        session: Session { scope: SessionScope::Principal, affinity: None, max: 1, idle: REQUEST },
+        limits: UpstreamLimits { pool_connections: 4, redirects: 2, ..UpstreamLimits::default() },
+        session: Session::default(),
     }
 }
 

@@ -1,0 +1,88 @@
+//! Requests that the proxy itself makes in a session, and how their answers are awaited.
+//!
+//! Owns sending one and reading up to its answer: changes that come beside it are told to listeners, a `ping` is
+//! answered, everything else on its stream is nobody's. Does not own what an answer means (`level`, `feed`).
+//! Rules: A1.2, A2.5, A14.2.
+
+use super::super::reply::Reply;
+use super::gate::{self, Gate};
+use super::{Legacy, Session, question};
+use crate::exchange::Principal;
+use crate::translate::listen::Notice;
+use crate::wire::jsonrpc::{Message, Reply as RpcReply};
+use crate::wire::payload::Payload;
+use hyper::HeaderMap;
+use std::sync::Arc;
+use tokio::time::timeout;
+
+/// How a request of our own ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    Done,
+    /// The server refused it, or did not answer in time or at all.
+    Refused,
+    /// The session is gone.
+    Lost,
+}
+
+/// In whose name it is made.
+pub(super) struct Asker<'a> {
+    pub(super) legacy: &'a Arc<Legacy>,
+    pub(super) session: &'a Arc<Session>,
+    pub(super) principal: Principal,
+    /// The client's, for its credential.
+    pub(super) headers: &'a HeaderMap,
+}
+
+impl Asker<'_> {
+    /// Sends the request that was written under `number`; bounded by the time that `initialize` may take.
+    pub(super) async fn ask(&self, number: u64, message: Payload) -> Answer {
+        let shared = &self.legacy.shared;
+        let limit = shared.settings.timeouts.initialize;
+        timeout(limit, self.exchange(number, message)).await.unwrap_or(Answer::Refused)
+    }
+
+    async fn exchange(&self, number: u64, message: Payload) -> Answer {
+        let shared = &self.legacy.shared;
+        let head = shared.heads.legacy(self.headers, Some(self.session));
+        let response = match shared.transport.send(head, message).await {
+            Ok(response) => response,
+            Err(error) => {
+                tracing::debug!(upstream = %shared.settings.name, %error, "a request of the proxy's own failed");
+                return Answer::Refused;
+            }
+        };
+        let mut messages =
+            match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
+                Reply::Messages(messages) => messages.awaiting(number),
+                Reply::Accepted => return Answer::Refused,
+                Reply::Refused(refusal) => {
+                    let gate = gate::judge(&refusal, Some(number), self.session.id.is_some());
+                    return if gate == Gate::Lost { Answer::Lost } else { Answer::Refused };
+                }
+            };
+        while let Ok(Some(message)) = messages.next().await {
+            match message {
+                Message::Response(response) if response.answers(number) || response.id.is_none() => {
+                    return match &response.reply {
+                        RpcReply::Result(_) => Answer::Done,
+                        RpcReply::Error(_) if gate::not_initialized(&response) => Answer::Lost,
+                        RpcReply::Error(_) => Answer::Refused,
+                    };
+                }
+                Message::Request(asked) => {
+                    let answer = question::unasked(&asked);
+                    // Bounded with the whole exchange.
+                    let _ = self.legacy.post(self.session, self.headers, answer).await;
+                }
+                Message::Notification(notification) => {
+                    if let Some(notice) = Notice::of(notification) {
+                        self.legacy.listeners.tell(self.principal, notice);
+                    }
+                }
+                Message::Response(_) => {}
+            }
+        }
+        Answer::Refused
+    }
+}

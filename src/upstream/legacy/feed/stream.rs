@@ -1,0 +1,180 @@
+//! The GET stream of one session.
+//!
+//! Owns opening it, reading it, and opening it again with backoff, jitter and `Last-Event-ID`; whether a refusal means
+//! that the server has no such stream, that it has none just now, or that the session is gone, which a POST must
+//! confirm (C08). Nothing here holds up a POST.
+//! Rules: A12.14, A13.5, B9.3, B8.3; cases C08, C48; spec 2025-11-25 basic/transports, Listening for Messages.
+
+use super::super::super::reply::{Messages, Refusal, Reply};
+use super::super::ask::{Answer, Asker};
+use super::super::gate::{self, Gate};
+use super::super::question;
+use super::backoff::Backoff;
+use super::{Feed, Stream};
+use crate::translate::listen::Notice;
+use crate::translate::notify::Kind;
+use crate::wire::headers::ContentType;
+use crate::wire::jsonrpc::Message;
+use crate::wire::payload::Payload;
+use bytes::Bytes;
+use hyper::header::HeaderValue;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+
+/// A stream that lived this long, or on which something came, stood; one that did not is a server's way of having none.
+const STOOD: Duration = Duration::from_secs(1);
+
+/// Where a stream goes on, and when.
+#[derive(Default)]
+struct Resumption {
+    last_event: Option<Bytes>,
+    retry: Option<Duration>,
+}
+
+enum Opened {
+    Messages(Box<Messages>),
+    /// Not now.
+    Later,
+    /// Not in this session.
+    Never(String),
+    Lost,
+}
+
+/// Follows the stream until the session is gone.
+pub(super) async fn follow(asker: &Asker<'_>, feed: &Feed) {
+    let timeouts = &asker.legacy.shared.settings.timeouts;
+    let mut backoff = Backoff::new(timeouts.reconnect, timeouts.reconnect_max);
+    let mut from = Resumption::default();
+    loop {
+        match opened(asker, feed, &from).await {
+            Opened::Lost => return,
+            Opened::Never(why) => {
+                tracing::debug!(upstream = %asker.legacy.shared.settings.name, why, "no stream for messages outside calls");
+                feed.stream_is(Stream::Absent);
+                return std::future::pending().await;
+            }
+            Opened::Later => {
+                feed.may_miss();
+                feed.stream_is(Stream::Broken);
+            }
+            Opened::Messages(mut messages) => {
+                feed.stream_is(Stream::Open);
+                let since = Instant::now();
+                read(asker, &mut messages).await;
+                let stood = messages.moved() || since.elapsed() >= STOOD;
+                if let Some((id, retry)) = messages.resumption() {
+                    from = Resumption { last_event: Some(id), retry };
+                } else if stood {
+                    // What the server tells until it is open again is told to nobody.
+                    from = Resumption::default();
+                    feed.may_miss();
+                }
+                if stood {
+                    backoff.reset();
+                }
+                feed.stream_is(Stream::Broken);
+            }
+        }
+        sleep(backoff.pause(from.retry.take())).await;
+    }
+}
+
+/// Asks for the stream. While the server is silent, whoever waits for it is let go after `timeouts.stream`.
+async fn opened(asker: &Asker<'_>, feed: &Feed, from: &Resumption) -> Opened {
+    let mut open = pin!(open(asker, from));
+    let settle = asker.legacy.shared.settings.timeouts.stream;
+    match timeout(settle, &mut open).await {
+        Ok(opened) => opened,
+        Err(_) => {
+            feed.stream_is(Stream::Silent);
+            open.await
+        }
+    }
+}
+
+async fn open(asker: &Asker<'_>, from: &Resumption) -> Opened {
+    let shared = &asker.legacy.shared;
+    let last_event = from.last_event.as_ref().and_then(|id| HeaderValue::from_bytes(id).ok());
+    let head = shared.heads.stream(asker.headers, asker.session, last_event);
+    let response = match shared.transport.send(head, Payload::default()).await {
+        Ok(response) => response,
+        Err(error) => {
+            tracing::debug!(upstream = %shared.settings.name, %error, "the stream cannot be opened");
+            return Opened::Later;
+        }
+    };
+    let status = response.status();
+    let kind = response.headers().get("content-type").map(|value| ContentType::parse(value.as_bytes()));
+    if status.is_success() {
+        if kind != Some(ContentType::EventStream) {
+            return Opened::Never(format!("status {}, no event stream", status.as_u16()));
+        }
+        let limit = shared.settings.limits.message_bytes;
+        return Opened::Messages(Box::new(Messages::events(response.into_body(), limit, shared.limits)));
+    }
+    match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
+        Reply::Refused(refusal) => refused(asker, &refusal).await,
+        Reply::Accepted | Reply::Messages(_) => Opened::Never(format!("status {}", status.as_u16())),
+    }
+}
+
+async fn refused(asker: &Asker<'_>, refusal: &Refusal) -> Opened {
+    let status = refusal.status.as_u16();
+    match status {
+        // Credentials and load come and go; they are no verdict on the stream (C16).
+        401 | 403 | 408 | 425 | 429 => return Opened::Later,
+        501 => return Opened::Never("status 501".to_owned()),
+        500.. => return Opened::Later,
+        _ => {}
+    }
+    let has_session = asker.session.id.is_some();
+    if gate::judge(refusal, None, has_session) == Gate::Lost && is_gone(asker).await {
+        return Opened::Lost;
+    }
+    Opened::Never(format!("status {status}"))
+}
+
+/// Whether a POST finds the session gone too: a server may answer 404 to GET alone (C08).
+async fn is_gone(asker: &Asker<'_>) -> bool {
+    let number = asker.legacy.shared.next_number();
+    let ping = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"ping"}}"#);
+    asker.ask(number, Payload::from(ping)).await == Answer::Lost
+}
+
+/// Reads the stream to its end.
+async fn read(asker: &Asker<'_>, messages: &mut Messages) {
+    let legacy = asker.legacy;
+    loop {
+        let message = match messages.next().await {
+            Ok(Some(message)) => message,
+            Ok(None) => return,
+            Err(broken) => {
+                tracing::debug!(upstream = %legacy.shared.settings.name, %broken, "the stream broke off");
+                return;
+            }
+        };
+        match message {
+            Message::Notification(notification) => match Kind::of(&notification.method) {
+                Kind::Changed => {
+                    if let Some(notice) = Notice::of(notification) {
+                        legacy.listeners.tell(asker.principal, notice);
+                    }
+                }
+                Kind::Progress => asker.session.beside.progress(notification),
+                Kind::Log => asker.session.beside.log(notification),
+                Kind::LegacyOnly | Kind::Custom => {
+                    tracing::debug!(method = %notification.method, "nobody can be told of it");
+                }
+            },
+            Message::Request(asked) => {
+                let answer = question::unasked(&asked);
+                if let Err(fault) = legacy.post(asker.session, asker.headers, answer).await {
+                    tracing::debug!(%fault, "an answer did not reach the upstream server");
+                }
+            }
+            // An answer that is repeated here has been given where it was waited for, or nobody waits any more.
+            Message::Response(_) => {}
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! One `subscriptions/listen` request at a legacy server, from its acknowledgement to its end.
+//!
+//! Owns what is promised to the client (what it asked for, as far as the server offers it and has a stream to tell it on)
+//! and the listener's own tagged copy of each change. Does not own the client's stream (`relay::listen`).
+//! Rules: A1.9, A3.10, B9; vectors D95-D98; case C48.
+
+use super::Legacy;
+use super::feed::Member;
+use super::listeners::{Listener, Presence};
+use super::pool::Lease;
+use crate::exchange::{Call, Fault, FaultKind};
+use crate::translate::listen::{self, Filter};
+use crate::wire::jsonrpc::Id;
+use crate::wire::payload::Payload;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// A client that listens. Dropping it takes back what was subscribed for it alone.
+pub struct Listening {
+    id: Id,
+    server_info: Bytes,
+    listener: Arc<Listener>,
+    /// `None` where the server has nothing to tell it.
+    member: Option<Member>,
+    _presence: Presence,
+}
+
+impl Legacy {
+    /// Begins to listen in the session. `uris` bounds the resources of one listener, `waiting` its queue.
+    pub fn listen(
+        self: &Arc<Self>,
+        call: &Call,
+        lease: Lease,
+        uris: usize,
+        waiting: usize,
+    ) -> Result<Listening, Fault> {
+        let limits = self.shared.limits;
+        let wanted = Filter::read(&call.request, limits, uris)
+            .map_err(|fault| Fault::new(FaultKind::InvalidParams, fault.to_string()))?;
+        let initialized = &lease.session().initialized;
+        let offered = wanted.offered_by(initialized, limits);
+        let server_info = initialized.server_info.clone();
+        let (listener, presence) = self.listeners.listen(call.principal, wanted, waiting);
+        let member = (!offered.is_empty()).then(|| self.feeds.join(self, call, lease, &listener, offered));
+        Ok(Listening { id: call.id().clone(), server_info, listener, member, _presence: presence })
+    }
+}
+
+impl Listening {
+    /// Waits until it is known what can be told, and promises that.
+    pub async fn acknowledged(&mut self) -> Payload {
+        let honoured = match &mut self.member {
+            Some(member) => member.honoured().await,
+            None => Filter::default(),
+        };
+        if honoured.is_empty() {
+            self.member = None;
+        }
+        self.listener.promise(honoured.clone());
+        if let Some(member) = &self.member {
+            member.promised();
+        }
+        listen::acknowledged(&self.id, &honoured)
+    }
+
+    /// The next change under the listener's own id; `None` when the server can tell nothing any more. Whoever stops
+    /// waiting loses nothing.
+    pub async fn next(&self) -> Option<Payload> {
+        Some(self.listener.next().await?.tagged(&self.id))
+    }
+
+    /// The message that ends it.
+    pub fn ended(&self) -> Payload {
+        listen::ended(&self.id, &self.server_info)
+    }
+}
