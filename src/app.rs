@@ -6,10 +6,12 @@
 use crate::config::{Config, Target};
 use crate::demo;
 use crate::downstream::{Front, FrontBody};
+use crate::listen::admin::{self, Admin};
 use crate::listen::{self, BindError, Bound, Guard, Server};
 use crate::net::{BoxIo, Dial, TcpDialer};
 use crate::relay::Relay;
 use crate::shutdown::{Ending, Shutdown};
+use crate::telemetry::metrics::{Metrics, MetricsError};
 use crate::upstream::Upstream;
 use crate::upstream::era::{Verdicts, VerdictsError};
 use crate::upstream::transport::TransportBuildError;
@@ -35,6 +37,8 @@ pub enum StartError {
     Upstream(#[from] TransportBuildError),
     #[error(transparent)]
     Verdicts(#[from] VerdictsError),
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     #[error("the built-in demo server: {0}")]
     Demo(io::Error),
     #[error("signal handlers: {0}")]
@@ -62,13 +66,23 @@ pub struct App {
     config: Config,
     relay: Arc<Relay>,
     clients: Clients,
+    metrics: Arc<Metrics>,
     shutdown: Shutdown,
+    /// The end of the admin listener, which outlives the drain.
+    admin_end: Shutdown,
+}
+
+/// The sockets of one proxy, bound and not yet served.
+pub struct Sockets {
+    pub clients: Bound,
+    pub admin: Option<Bound>,
 }
 
 impl App {
     /// Builds the proxy. `dial` overrides how upstreams are connected to; `None` is TCP.
     pub async fn new(mut config: Config, dial: Option<Arc<dyn Dial>>) -> Result<Self, StartError> {
         let shutdown = Shutdown::new(config.shutdown_grace);
+        let metrics = Arc::new(Metrics::new()?);
         let verdicts = Arc::new(Verdicts::load(config.era_cache_file.as_deref())?);
         let limits = Limits { nesting: config.limits.nesting, members: config.limits.members };
         let mut upstreams = Vec::with_capacity(config.upstreams.len());
@@ -77,18 +91,30 @@ impl App {
                 settings.target = Target::Http(start_demo(&shutdown).await.map_err(StartError::Demo)?);
             }
             let dial = dial.clone().unwrap_or_else(|| Arc::new(TcpDialer::new(settings.timeouts.connect)));
-            let upstream = Upstream::new(settings.clone(), limits, dial, verdicts.clone(), shutdown.clone())?;
+            let (verdicts, shutdown) = (verdicts.clone(), shutdown.clone());
+            let metrics = metrics.upstream(&settings.name);
+            let upstream = Upstream::new(settings.clone(), limits, dial, verdicts, shutdown, metrics)?;
             upstreams.push(Arc::new(upstream));
         }
         let relay = Arc::new(Relay::new(upstreams, config.limits.clone(), shutdown.clone()));
-        let front =
-            Front::new(relay.clone(), config.limits.clone(), config.timeouts.clone(), shutdown.clone());
+        let (limits, timeouts) = (config.limits.clone(), config.timeouts.clone());
+        let front = Front::new(relay.clone(), limits, timeouts, shutdown.clone(), metrics.front().clone());
         let clients = Clients(front);
-        Ok(Self { config, relay, clients, shutdown })
+        let admin_end = Shutdown::new(Duration::ZERO);
+        Ok(Self { config, relay, clients, metrics, shutdown, admin_end })
     }
 
-    pub async fn bind(&self) -> Result<Bound, StartError> {
-        Ok(Server::bind(&self.config.listen).await?)
+    pub async fn bind(&self) -> Result<Sockets, StartError> {
+        let clients = Server::bind(&self.config.listen).await?.metered(self.metrics.front());
+        let admin = match &self.config.admin {
+            Some(settings) => Some(Server::bind_admin(settings).await?),
+            None => None,
+        };
+        Ok(Sockets { clients, admin })
+    }
+
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
     }
 
     pub fn shutdown(&self) -> &Shutdown {
@@ -100,23 +126,43 @@ impl App {
     }
 
     /// Serves until the drain begins and is over.
-    pub async fn serve(&self, bound: Bound) -> Ending {
+    pub async fn serve(&self, sockets: Sockets) -> Ending {
         let (limits, timeouts) = (&self.config.limits, &self.config.timeouts);
-        bound.run(self.clients.clone(), limits, timeouts, self.shutdown.clone()).await;
+        if let Some(bound) = sockets.admin {
+            let (handler, end) = (self.admin(), self.admin_end.clone());
+            let (limits, timeouts) = (admin::limits(limits), timeouts.clone());
+            // Owned by the tracker of its own end, which comes last of all.
+            drop(self.admin_end.spawn(async move { bound.run(handler, &limits, &timeouts, end).await }));
+        }
+        sockets.clients.run(self.clients.clone(), limits, timeouts, self.shutdown.clone()).await;
         let ending = self.shutdown.finished().await;
         // After the calls, so that none loses its session in the middle.
         let goodbyes = self.relay.upstreams().iter().map(|upstream| upstream.legacy.close());
         if timeout(FAREWELL, futures_util::future::join_all(goodbyes)).await.is_err() {
             tracing::warn!("not every upstream session could be ended in time");
         }
+        self.admin_end.end();
         ending
+    }
+
+    fn admin(&self) -> Admin {
+        Admin::new(self.metrics.clone(), self.shutdown.clone())
     }
 
     /// Serves one connection that did not come from a socket, as if it had come to the listen address.
     pub async fn serve_connection(&self, io: BoxIo) {
         let guard = Guard::new(&self.config.listen, self.config.listen.address);
         let (limits, timeouts) = (&self.config.limits, &self.config.timeouts);
-        let front = listen::Front::new(self.clients.clone(), guard, limits, timeouts, self.shutdown.clone());
+        let front = listen::Front::new(self.clients.clone(), guard, limits, timeouts, self.shutdown.clone())
+            .metered(Some(self.metrics.front().clone()));
+        Arc::new(front).serve_connection(io, listen::Admission::Admitted).await;
+    }
+
+    /// Serves one connection that did not come from a socket, as if it had come to a loopback admin address.
+    pub async fn serve_admin_connection(&self, io: BoxIo) {
+        let guard = admin::guard(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        let (limits, timeouts) = (admin::limits(&self.config.limits), &self.config.timeouts);
+        let front = listen::Front::new(self.admin(), guard, &limits, timeouts, self.admin_end.clone());
         Arc::new(front).serve_connection(io, listen::Admission::Admitted).await;
     }
 }

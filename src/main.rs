@@ -55,7 +55,7 @@ async fn run(cli: Cli) -> Exit {
 }
 
 async fn serve(loaded: config::Loaded) -> Exit {
-    let _logging = match telemetry::init(&loaded.config.log) {
+    let logging = match telemetry::init(&loaded.config.log) {
         Ok(logging) => logging,
         Err(error) => return usage(&error),
     };
@@ -70,19 +70,23 @@ async fn serve(loaded: config::Loaded) -> Exit {
         Ok(app) => app,
         Err(error) => return failure(&error),
     };
+    app.metrics().watch_log(logging.dropped_lines());
     if let Err(error) = app.shutdown().watch_signals() {
         return failure(&error);
     }
-    let bound = match app.bind().await {
-        Ok(bound) => bound,
+    let sockets = match app.bind().await {
+        Ok(sockets) => sockets,
         Err(error) => return failure(&error),
     };
-    let scheme = if bound.is_tls() { "https" } else { "http" };
-    let address = bound.local_addr();
+    let scheme = if sockets.clients.is_tls() { "https" } else { "http" };
+    let address = sockets.clients.local_addr();
     for (name, path, target) in upstreams {
         tracing::info!("serving {scheme}://{address}{path} for upstream {name} at {target}");
     }
-    match app.serve(bound).await {
+    if let Some(admin) = &sockets.admin {
+        tracing::info!("serving metrics at http://{}/metrics", admin.local_addr());
+    }
+    match app.serve(sockets).await {
         Ending::Drained => {
             tracing::info!("drained");
             Exit::Ok

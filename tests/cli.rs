@@ -62,7 +62,7 @@ fn a_file_excludes_every_flag_but_those_about_the_log() {
         assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict, "{long}");
         seen += 1;
     }
-    assert_eq!(seen, 12);
+    assert_eq!(seen, 13);
 }
 
 #[test]
@@ -97,10 +97,11 @@ fn what_comes_later_says_so() {
 fn flags_come_to_settings() {
     let line = "--log-level debug serve --upstream http://127.0.0.1:3000/mcp --listen [::1]:9000 --path /a/ \
                 --era legacy --header X-A=b=c --authorization strip --allow-host A.example --allow-origin https://a.example \
-                --session-scope request --log-format json";
+                --session-scope request --log-format json --admin 127.0.0.1:9464";
     let Loaded { config, warnings } = load(line).unwrap();
     let upstream = &config.upstreams[0];
     assert_eq!(config.listen.address.to_string(), "[::1]:9000");
+    assert_eq!(config.admin.unwrap().address.to_string(), "127.0.0.1:9464");
     assert_eq!(config.listen.allowed_hosts, ["a.example"]);
     assert_eq!(config.listen.allowed_origins, ["https://a.example"]);
     assert_eq!((upstream.path.as_str(), upstream.era), ("/a", EraSetting::Legacy));
@@ -129,6 +130,7 @@ fn wrong_values_name_the_flag() {
     for (line, start) in [
         ("--upstream ftp://a/".to_owned(), "--upstream: \"ftp://a/\" is not accepted"),
         (format!("{upstream} --listen 8808"), "--listen: \"8808\" is not accepted"),
+        (format!("{upstream} --admin 9464"), "--admin: \"9464\" is not accepted"),
         (format!("{upstream} --path mcp"), "--path: \"mcp\" is not accepted"),
         (format!("{upstream} --header abcdef"), "--header: [redacted] is not accepted"),
         (format!("{upstream} --header Host=abcdef"), "--header Host: [redacted] is not accepted"),

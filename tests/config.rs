@@ -160,7 +160,7 @@ fn check_prints_every_setting_and_no_secret() {
 
 #[test]
 fn what_check_prints_loads_again() {
-    let full = "shutdown_grace = '0s'\nera_cache_file = 'era.json'\n\
+    let full = "shutdown_grace = '0s'\nera_cache_file = 'era.json'\nadmin.address = '[::1]:9464'\n\
                 [upstream.a]\nurl = 'builtin:demo'\nauthorization = 'strip'\nsession.affinity = 'meta:$${a}'\n\
                 [upstream.b]\nurl = 'http://[::1]:3000/mcp?key=x'\nheaders = { x = 'y' }\nforward_headers = ['z']\n\
                 era = 'legacy'\nauthorization = { value = 'Basic abc' }\nca_files = ['tls/company-ca.pem']\n\
@@ -171,6 +171,7 @@ fn what_check_prints_loads_again() {
     let first = load_file(&file, &env).unwrap().config.to_redacted_toml();
     let again = dir.path().join("again.toml");
     fs::write(&again, &first).unwrap();
+    assert!(first.contains("[admin]\naddress = \"[::1]:9464\""), "{first}");
     assert_eq!(load_file(&again, &env).unwrap().config.to_redacted_toml(), first);
 }
 
@@ -195,6 +196,7 @@ fn unwise_settings_are_told() {
             "[upstream.a]\nurl = 'builtin:demo'\nsession = { scope = 'request', affinity = 'header:x' }",
             "upstream.a.session.affinity",
         ),
+        ("[admin]\naddress = '0.0.0.0:9464'\n[upstream.a]\nurl = 'builtin:demo'", "admin.address"),
         ("[listen]\nallowed_origins = ['*']\n[upstream.a]\nurl = 'builtin:demo'", "listen.allowed_origins"),
     ] {
         let warnings = load(text).warnings;

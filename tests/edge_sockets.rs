@@ -21,6 +21,7 @@ use mcp_janus::config::{
 use mcp_janus::listen::{BindError, Handler, Server};
 use mcp_janus::net::TcpDialer;
 use mcp_janus::shutdown::{Ending, Shutdown};
+use mcp_janus::telemetry::metrics::Metrics;
 use mcp_janus::upstream::transport::{HttpTransport, RequestHead, SendError, TransportBuildError};
 use mcp_janus::wire::payload::Payload;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -52,7 +53,8 @@ fn upstream(url: &str, ca_files: &[&Path]) -> Upstream {
 }
 
 fn transport(url: &str, ca_files: &[&Path]) -> Result<HttpTransport, TransportBuildError> {
-    HttpTransport::new(&upstream(url, ca_files), Arc::new(TcpDialer::new(LONG)))
+    let metrics = Metrics::new().unwrap().upstream("u");
+    HttpTransport::new(&upstream(url, ca_files), Arc::new(TcpDialer::new(LONG)), metrics)
 }
 
 async fn post(transport: &HttpTransport, body: &'static str) -> Result<Response<Bytes>, SendError> {

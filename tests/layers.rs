@@ -10,16 +10,19 @@ use std::path::{Path, PathBuf};
 /// What each module may import. A leaf imports only what stands in its row.
 const LAYERS: [(&str, &[&str]); 14] = [
     ("wire", &[]),
-    ("exchange", &["wire"]),
+    ("exchange", &["wire", "telemetry"]),
     ("translate", &["exchange", "wire"]),
-    ("upstream", &["translate", "exchange", "wire", "config", "net", "shutdown"]),
-    ("relay", &["upstream", "translate", "exchange", "wire", "config", "shutdown"]),
-    ("downstream", &["relay", "upstream", "translate", "exchange", "wire", "config", "shutdown"]),
-    ("listen", &["net", "shutdown", "config", "wire"]),
+    ("upstream", &["translate", "exchange", "wire", "config", "net", "shutdown", "telemetry"]),
+    ("relay", &["upstream", "translate", "exchange", "wire", "config", "shutdown", "telemetry"]),
+    (
+        "downstream",
+        &["relay", "upstream", "translate", "exchange", "wire", "config", "shutdown", "telemetry"],
+    ),
+    ("listen", &["net", "shutdown", "config", "wire", "telemetry"]),
     ("config", &[]),
     ("net", &[]),
     ("shutdown", &[]),
-    ("telemetry", &["config"]),
+    ("telemetry", &["config", "wire"]),
     ("demo", &[]),
     ("cli", &["config"]),
     // They put the program together and may know everyone.

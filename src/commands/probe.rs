@@ -8,6 +8,7 @@ use crate::config;
 use crate::exchange::{Call, Principal};
 use crate::net::TcpDialer;
 use crate::shutdown::Shutdown;
+use crate::telemetry::metrics::{Meter, Metrics};
 use crate::translate::discover;
 use crate::upstream::Upstream;
 use crate::upstream::era::Verdicts;
@@ -59,14 +60,17 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
     if settings.target == config::Target::Demo {
         settings.target = config::Target::Http(crate::app::start_demo(&shutdown).await?);
     }
-    let upstream = Upstream::new(settings, limits, dial, Arc::new(Verdicts::default()), shutdown)?;
+    let metrics = Metrics::new()?.upstream(&settings.name);
+    let meter = Meter::new(metrics.clone());
+    let upstream = Upstream::new(settings, limits, dial, Arc::new(Verdicts::default()), shutdown, metrics)?;
     let text = discover::discover_request(1).to_bytes();
     let Message::Request(request) = jsonrpc::parse(text, limits)? else { return Err("not a request".into()) };
     let mut headers = HeaderMap::new();
     headers.insert(HeaderName::from_static(MCP_PROTOCOL_VERSION), HeaderValue::from_static(MODERN));
     headers.insert(HeaderName::from_static(MCP_METHOD), HeaderValue::from_static("server/discover"));
     let deadline = Instant::now() + upstream.settings.timeouts.request;
-    let call = Call { request, method: Method::Discover, principal: Principal::Anonymous, headers, deadline };
+    let call =
+        Call { request, method: Method::Discover, principal: Principal::Anonymous, headers, deadline, meter };
     let first = upstream.era.probe(&call).await.to_string();
     let found = match upstream.era.of(&call).await {
         Err(fault) => Err(fault.to_string()),

@@ -26,6 +26,7 @@ impl Config {
     pub fn single(upstream: Upstream) -> Self {
         Self {
             listen: Listen::default(),
+            admin: None,
             limits: Limits::default(),
             timeouts: FrontTimeouts::default(),
             log: Log::default(),

@@ -18,6 +18,8 @@ const MINIMAL: &str = "[upstream.default]\nurl = \"http://127.0.0.1:3000/mcp\"\n
 /// Settings that stay off unless set, so the file can only show them as comments.
 const WITHOUT_DEFAULT: &[&str] = &[
     "era_cache_file",
+    "admin",
+    "admin.address",
     "listen.tls",
     "listen.tls.certificate",
     "listen.tls.key",
@@ -52,6 +54,7 @@ fn the_commented_settings_are_right_too() {
     std::fs::write(dir.path().join("tls/server.key"), certified.signing_key.serialize_pem()).unwrap();
     let config = load_text(&uncommented(), dir.path(), &|_| None).unwrap().config;
     assert!(config.listen.tls.is_some());
+    assert!(config.admin.is_some());
     assert!(config.era_cache_file.is_some());
     assert!(config.upstreams[0].session.affinity.is_some());
 }
@@ -79,6 +82,7 @@ fn all_settings() -> Vec<String> {
         ("", fields::<raw::File>()),
         ("listen.", fields::<raw::Listen>()),
         ("listen.tls.", fields::<raw::Tls>()),
+        ("admin.", fields::<raw::Admin>()),
         ("limits.", fields::<raw::Limits>()),
         ("timeouts.", fields::<raw::FrontTimeouts>()),
         ("log.", fields::<raw::Log>()),

@@ -23,6 +23,9 @@ pub struct ServeFlags {
     /// Where to listen for clients [default: 127.0.0.1:8808]
     #[arg(long, value_name = "ADDR", conflicts_with = "config")]
     pub listen: Option<String>,
+    /// Where to serve metrics, apart from clients [default: nowhere]
+    #[arg(long, value_name = "ADDR", conflicts_with = "config")]
+    pub admin: Option<String>,
     /// The path that clients use [default: /mcp]
     #[arg(long, value_name = "PATH", conflicts_with = "config")]
     pub path: Option<String>,
@@ -115,6 +118,7 @@ pub fn from_flags(flags: &ServeFlags) -> Result<Loaded, ConfigError> {
             allowed_hosts: list(&flags.allow_host),
             allowed_origins: list(&flags.allow_origin),
         },
+        admin: flags.admin.as_ref().map(|address| raw::Admin { address: leaf(Some(address)) }),
         ..raw::File::default()
     };
     checked(file, upstream, "--upstream")
@@ -223,6 +227,7 @@ fn flag(path: &str, url: &str) -> String {
         "ca_files" => "--ca-file",
         "session.scope" => "--session-scope",
         "listen.address" => "--listen",
+        "admin.address" => "--admin",
         "listen.tls.certificate" => "--tls-cert",
         "listen.tls.key" => "--tls-key",
         "listen.allowed_hosts" => "--allow-host",

@@ -1,4 +1,4 @@
-//! The client side of the settings: `[listen]`, `[limits]`, `[timeouts]`, `[log]` and the top level.
+//! The client side of the settings: `[listen]`, `[admin]`, `[limits]`, `[timeouts]`, `[log]` and the top level.
 //!
 //! Owns the ranges of these settings. Does not own upstreams (`upstream`).
 
@@ -13,7 +13,7 @@ use tracing_subscriber::filter::LevelFilter;
 use super::error::ConfigError;
 use super::raw::{self, Leaf};
 use super::values::{Table, holds_certificate, holds_private_key, text};
-use super::{Config, FrontTimeouts, Limits, Listen, Log, LogFormat, Tls, defaults, net, upstream};
+use super::{Admin, Config, FrontTimeouts, Limits, Listen, Log, LogFormat, Tls, defaults, net, upstream};
 
 pub(super) const MS: Duration = Duration::from_millis(1);
 pub(super) const SECOND: Duration = Duration::from_secs(1);
@@ -27,8 +27,11 @@ pub(super) fn config(raw: &raw::File, dir: &Path) -> Result<Config, ConfigError>
         Some(value) => Some(table.file("era_cache_file", value)?),
         None => None,
     };
+    let listen = listen(&raw.listen, dir)?;
+    let admin = raw.admin.as_ref().map(|raw| admin(raw, &listen)).transpose()?;
     Ok(Config {
-        listen: listen(&raw.listen, dir)?,
+        listen,
+        admin,
         limits: limits(&raw.limits, dir)?,
         timeouts: timeouts(&raw.timeouts, dir)?,
         log: log(&raw.log, dir)?,
@@ -50,22 +53,33 @@ fn listen(raw: &raw::Listen, dir: &Path) -> Result<Listen, ConfigError> {
         None => None,
     };
     Ok(Listen {
-        address: address(&table.at("address"), &raw.address)?,
+        address: match &raw.address {
+            Some(value) => address(&table.at("address"), value, ADDRESS)?,
+            None => Listen::default().address,
+        },
         tls,
         allowed_hosts: table.list("allowed_hosts", &raw.allowed_hosts, "a host name", net::host)?,
         allowed_origins: table.list("allowed_origins", &raw.allowed_origins, "an origin", net::origin)?,
     })
 }
 
-fn address(path: &str, leaf: &Leaf) -> Result<SocketAddr, ConfigError> {
-    let Some(value) = leaf else { return Ok(Listen::default().address) };
-    value.as_str().and_then(|text| text.parse().ok()).ok_or_else(|| {
-        ConfigError::value(
-            path,
-            value,
-            "an IP address and a port, such as \"127.0.0.1:8808\" or \"[::1]:8808\"",
-        )
-    })
+fn admin(raw: &raw::Admin, listen: &Listen) -> Result<Admin, ConfigError> {
+    const PATH: &str = "admin.address";
+    let Some(value) = &raw.address else { return Err(ConfigError::missing(PATH, ADMIN_ADDRESS)) };
+    let address = address(PATH, value, ADMIN_ADDRESS)?;
+    if address == listen.address && address.port() != 0 {
+        let accepted = "an address other than the one where clients come in";
+        return Err(ConfigError::value(PATH, value, accepted));
+    }
+    Ok(Admin { address })
+}
+
+const ADDRESS: &str = "an IP address and a port, such as \"127.0.0.1:8808\" or \"[::1]:8808\"";
+const ADMIN_ADDRESS: &str = "an IP address and a port, such as \"127.0.0.1:9464\" or \"[::1]:9464\"";
+
+fn address(path: &str, value: &Value, accepted: &str) -> Result<SocketAddr, ConfigError> {
+    let parsed = value.as_str().and_then(|text| text.parse().ok());
+    parsed.ok_or_else(|| ConfigError::value(path, value, accepted))
 }
 
 fn tls(raw: &raw::Tls, dir: &Path) -> Result<Tls, ConfigError> {

@@ -47,6 +47,9 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("listen", "allowed_origins[0]", "['https://a/b']", "\"https://a/b\"", "scheme://host"),
     ("listen", "allowed_origins[0]", "['https://*.a']", "\"https://*.a\"", "scheme://host"),
     ("listen", "tls", "true", "boolean", "a table"),
+    ("admin", "address", "'9464'", "\"9464\"", "127.0.0.1:9464"),
+    ("admin", "address", "'localhost:9464'", "\"localhost:9464\"", "IP address and a port"),
+    ("admin", "address", "'127.0.0.1:8808'", "\"127.0.0.1:8808\"", "other than the one where clients come in"),
     ("limits", "body_bytes", "0", "0", "1KiB to 1GiB"),
     ("limits", "body_bytes", "'4MB'", "\"4MB\"", "4MiB"),
     ("limits", "body_bytes", "-1", "-1", "a size from"),
@@ -219,6 +222,13 @@ fn no_syntax_error_quotes_the_file() {
         assert!(error.starts_with("line ") && error.contains("not TOML"), "{error}");
         assert!(!error.contains("abcdef"), "{error}");
     }
+}
+
+#[test]
+fn the_admin_table_needs_an_address_and_is_off_without() {
+    assert!(refusal(&top("[admin]")).starts_with("admin.address: missing; accepted: an IP address"));
+    assert!(load(&with("")).unwrap().config.admin.is_none());
+    assert!(refusal(&top("[admin]\nport = 1")).starts_with("admin.port: unknown field"));
 }
 
 #[test]

@@ -37,6 +37,8 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct Config {
     pub listen: Listen,
+    /// Off when `None`.
+    pub admin: Option<Admin>,
     pub limits: Limits,
     pub timeouts: FrontTimeouts,
     pub log: Log,
@@ -57,6 +59,13 @@ pub struct Listen {
     pub allowed_hosts: Vec<String>,
     /// Origins accepted in `Origin` beside loopback ones (A12.11, C61): exact `scheme://host[:port]`, or `*` for any.
     pub allowed_origins: Vec<String>,
+}
+
+/// `[admin]`: where metrics and health are served, apart from clients.
+#[derive(Debug, Clone)]
+pub struct Admin {
+    /// Never the one of `listen`.
+    pub address: SocketAddr,
 }
 
 #[derive(Debug, Clone)]

@@ -14,6 +14,7 @@ pub(super) type Leaf = Option<toml::Value>;
 #[serde(deny_unknown_fields, default)]
 pub(super) struct File {
     pub(super) listen: Listen,
+    pub(super) admin: Option<Admin>,
     pub(super) limits: Limits,
     pub(super) timeouts: FrontTimeouts,
     pub(super) log: Log,
@@ -29,6 +30,12 @@ pub(super) struct Listen {
     pub(super) tls: Option<Tls>,
     pub(super) allowed_hosts: Leaf,
     pub(super) allowed_origins: Leaf,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Admin {
+    pub(super) address: Leaf,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -124,6 +131,7 @@ pub(super) struct Session {
 pub(super) const TABLES: &[&[&str]] = &[
     &["listen"],
     &["listen", "tls"],
+    &["admin"],
     &["limits"],
     &["timeouts"],
     &["log"],

@@ -11,8 +11,8 @@ use super::error::{REDACTED, without_credentials};
 use super::substitute::escape;
 use super::units::{show_duration, show_size};
 use super::{
-    Affinity, Authorization, Config, EraSetting, FrontTimeouts, Limits, Listen, Log, LogFormat, SessionScope,
-    Target, Upstream,
+    Admin, Affinity, Authorization, Config, EraSetting, FrontTimeouts, Limits, Listen, Log, LogFormat,
+    SessionScope, Target, Upstream,
 };
 
 impl Config {
@@ -24,6 +24,9 @@ impl Config {
             out.set("era_cache_file", path(file));
         }
         listen(&mut out, &self.listen);
+        if let Some(one) = &self.admin {
+            admin(&mut out, one);
+        }
         limits(&mut out, &self.limits);
         timeouts(&mut out, &self.timeouts);
         log(&mut out, &self.log);
@@ -72,6 +75,11 @@ fn listen(out: &mut Lines, listen: &Listen) {
         out.set("certificate", path(&tls.certificate));
         out.set("key", path(&tls.key));
     }
+}
+
+fn admin(out: &mut Lines, admin: &Admin) {
+    out.table("admin");
+    out.set("address", text(&admin.address.to_string()));
 }
 
 fn limits(out: &mut Lines, limits: &Limits) {

@@ -38,6 +38,12 @@ pub(super) fn of(config: &Config) -> Vec<Warning> {
         let text = "\"*\" lets any web page call through its visitor's browser";
         warn("listen.allowed_origins".into(), text.into());
     }
+    if let Some(admin) = &config.admin
+        && !admin.address.ip().to_canonical().is_loopback()
+    {
+        let text = format!("{} lets other machines read the metrics", admin.address);
+        warn("admin.address".into(), text);
+    }
     for upstream in &config.upstreams {
         of_upstream(upstream, exposed, &mut warn);
     }

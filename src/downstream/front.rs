@@ -13,6 +13,7 @@ use crate::config::{FrontTimeouts, Limits};
 use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, Step};
 use crate::relay::{Relay, Reply};
 use crate::shutdown::Shutdown;
+use crate::telemetry::metrics::{Ended, FrontMetrics, Limit, What};
 use crate::translate::notify;
 use crate::upstream::modern::is_event_stream;
 use crate::upstream::{Upstream, UpstreamBody};
@@ -43,13 +44,20 @@ struct Inner {
     requests: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     shutdown: Shutdown,
+    metrics: Arc<FrontMetrics>,
 }
 
 impl Front {
-    pub fn new(relay: Arc<Relay>, limits: Limits, timeouts: FrontTimeouts, shutdown: Shutdown) -> Self {
+    pub fn new(
+        relay: Arc<Relay>,
+        limits: Limits,
+        timeouts: FrontTimeouts,
+        shutdown: Shutdown,
+        metrics: Arc<FrontMetrics>,
+    ) -> Self {
         let requests = Arc::new(Semaphore::new(limits.requests.min(Semaphore::MAX_PERMITS)));
         let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
-        Self { inner: Arc::new(Inner { relay, limits, timeouts, requests, streams, shutdown }) }
+        Self { inner: Arc::new(Inner { relay, limits, timeouts, requests, streams, shutdown, metrics }) }
     }
 
     /// Answers one request. Dropping the future, or later the body, cancels the call.
@@ -62,21 +70,25 @@ impl Front {
                 "path",
                 "no MCP endpoint is served at this path",
             );
+            inner.metrics.refused(refusal.reason);
             return respond::refusal(&refusal);
         };
-        let mut record = Record::new(&upstream.settings.name);
+        let mut record = Record::new(&upstream.settings.name, &upstream.metrics);
         let span = record.span.clone();
         let (mut response, place) = match inner.answer(upstream, request, &mut record).instrument(span).await
         {
             Ok(answered) => answered,
             Err(refusal) => {
                 tracing::debug!(parent: &record.span, reason = refusal.reason, text = %refusal.text, "refused");
-                record.outcome(refusal.reason);
+                record.refused(refusal.reason);
                 (respond::refusal(&refusal), None)
             }
         };
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        }
+        if is_event_stream(response.headers()) {
+            record.streams();
         }
         record.status(response.status().as_u16());
         response.map(|body| body.with(record, place))
@@ -117,6 +129,7 @@ impl Inner {
         let (head, body) = request.into_parts();
         // Before the body, so that bodies count among the requests in work.
         let Ok(place) = self.requests.clone().try_acquire_owned() else {
+            self.metrics.limit(Limit::Requests);
             tracing::warn!(requests = self.limits.requests, "all places are taken; raise limits.requests");
             let id = self.reader().glance(body).await;
             let text = "the proxy has as many requests in work as it may";
@@ -184,7 +197,7 @@ impl Inner {
         let checked = check::request(&headers, &request);
         let method = checked.as_ref().map_or_else(|_| Method::of(&request.method), |c| c.method);
         let era = checked.as_ref().map_or_else(check::Refusal::era, |_| Era::Modern);
-        record.method(method.label(), era, name(&request, method).as_deref());
+        record.about(What::Method(method), era, name(&request, method).as_deref());
         checked?;
         let accepts = Accepts::parse(headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes));
         if accepts.nothing() {
@@ -200,6 +213,7 @@ impl Inner {
         if method == Method::Listen {
             // From here on it counts among those and not among the requests in work.
             let Ok(stream) = self.streams.clone().try_acquire_owned() else {
+                self.metrics.limit(Limit::Streams);
                 tracing::warn!(streams = self.limits.streams, "all streams are taken; raise limits.streams");
                 let text = "the proxy has as many subscriptions open as it may";
                 let status = StatusCode::SERVICE_UNAVAILABLE;
@@ -213,6 +227,7 @@ impl Inner {
             principal: Principal::of(headers.get(AUTHORIZATION)),
             headers,
             deadline: Instant::now() + upstream.settings.timeouts.request,
+            meter: record.meter(),
         };
         Ok(self.run(upstream, call, accepts, record).await)
     }
@@ -306,7 +321,7 @@ impl Inner {
         record: &mut Record,
     ) -> Response<FrontBody> {
         let (mut head, body) = response.into_parts();
-        record.outcome("relayed");
+        record.outcome(if head.status.is_success() { Ended::Relayed } else { Ended::RelayedError });
         let streams = is_event_stream(&head.headers);
         respond::end_to_end(&mut head.headers);
         if streams {
@@ -332,7 +347,7 @@ impl Inner {
     ) -> Result<Response<FrontBody>, Refusal> {
         let checked = check::notification(&headers, &notification.params);
         let era = checked.as_ref().map_or_else(check::Refusal::era, |()| Era::Modern);
-        record.method("notification", era, None);
+        record.about(What::Notification, era, None);
         checked?;
         if Method::of(&notification.method) != Method::Custom {
             // Without an id there is nobody to answer, and a server may run it all the same (C21).
@@ -343,7 +358,8 @@ impl Inner {
         if notify::Kind::of(&notification.method) == notify::Kind::Custom {
             let principal = Principal::of(headers.get(AUTHORIZATION));
             let deadline = Instant::now() + upstream.settings.timeouts.request;
-            let passed = self.relay.notify(upstream, notification, headers, principal, deadline);
+            let passed =
+                self.relay.notify(upstream, notification, headers, principal, deadline, record.meter());
             let passed = timeout_at(deadline, passed).await.unwrap_or_else(|_| {
                 Err(Fault::new(FaultKind::Timeout, "the upstream server did not answer in time"))
             });
@@ -352,12 +368,12 @@ impl Inner {
                 return Err(Refusal::new(
                     StatusCode::BAD_GATEWAY,
                     code::INTERNAL_ERROR,
-                    fault.kind.label(),
+                    fault.kind.ended().label(),
                     fault.text,
                 ));
             }
         }
-        record.outcome("accepted");
+        record.outcome(Ended::Accepted);
         let mut response = Response::new(FrontBody::whole(Default::default()));
         *response.status_mut() = StatusCode::ACCEPTED;
         Ok(response)

@@ -1,9 +1,12 @@
-//! The one span and the one log line of a request.
+//! The one span, the one log line and the one count of a request.
 //!
 //! Owns what is told of a request: method, name, eras, upstream, outcome, status and time; never arguments, credentials
-//! or contents. The line is written when the response has been sent or given up, so that it covers streams.
+//! or contents. Written and counted when the response has been sent or given up, so that it covers streams.
 
+use crate::exchange::FaultKind;
+use crate::telemetry::metrics::{Ended, Meter, Tally, UpstreamMetrics, What};
 use crate::wire::version::Era;
+use std::sync::Arc;
 use std::time::Instant;
 use tracing::Span;
 
@@ -14,10 +17,11 @@ pub(super) struct Record {
     began: Instant,
     status: u16,
     outcome: &'static str,
+    tally: Tally,
 }
 
 impl Record {
-    pub(super) fn new(upstream: &str) -> Self {
+    pub(super) fn new(upstream: &str, metrics: &Arc<UpstreamMetrics>) -> Self {
         let span = tracing::info_span!(
             "request",
             upstream,
@@ -27,12 +31,19 @@ impl Record {
             name = tracing::field::Empty,
         );
         // Until an outcome is set, the client has gone before there was one.
-        Self { span, began: Instant::now(), status: 0, outcome: "cancelled" }
+        let outcome = Ended::Cancelled.label();
+        Self { span, began: Instant::now(), status: 0, outcome, tally: Tally::new(metrics) }
     }
 
-    pub(super) fn method(&self, label: &'static str, client: Era, name: Option<&str>) {
+    /// For the call.
+    pub(super) fn meter(&self) -> Meter {
+        self.tally.meter()
+    }
+
+    pub(super) fn about(&mut self, what: What, client: Era, name: Option<&str>) {
+        self.tally.about(what, client);
         self.span.record("client", client.name());
-        self.span.record("method", label);
+        self.span.record("method", what.label());
         if let Some(name) = name {
             self.span.record("name", name.chars().take(128).collect::<String>());
         }
@@ -42,8 +53,24 @@ impl Record {
         self.status = status;
     }
 
-    pub(super) fn outcome(&mut self, outcome: &'static str) {
-        self.outcome = outcome;
+    /// The answer is an event stream.
+    pub(super) fn streams(&mut self) {
+        self.tally.streams();
+    }
+
+    pub(super) fn outcome(&mut self, ended: Ended) {
+        self.outcome = ended.label();
+        self.tally.ended(ended);
+    }
+
+    pub(super) fn fault(&mut self, kind: &FaultKind) {
+        self.outcome(kind.ended());
+    }
+
+    /// The request was not taken.
+    pub(super) fn refused(&mut self, reason: &'static str) {
+        self.outcome = reason;
+        self.tally.refused(reason);
     }
 }
 

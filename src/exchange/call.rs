@@ -1,5 +1,6 @@
 //! One request of one client, on its way to a server.
 
+use crate::telemetry::metrics::Meter;
 use crate::wire::jsonrpc::{Id, Request};
 use crate::wire::method::Method;
 use hyper::HeaderMap;
@@ -17,6 +18,8 @@ pub struct Call {
     pub headers: HeaderMap,
     /// When the caller's answer is due at the latest.
     pub deadline: Instant,
+    /// What is measured of it.
+    pub meter: Meter,
 }
 
 impl Call {

@@ -2,6 +2,7 @@
 //!
 //! One type for the whole core; each downstream era has a table from it to the wire (`downstream::modern::respond`).
 
+use crate::telemetry::metrics::Ended;
 use hyper::header::HeaderValue;
 use std::borrow::Cow;
 
@@ -71,19 +72,19 @@ impl Fault {
 
 impl FaultKind {
     /// For logs and metrics.
-    pub fn label(&self) -> &'static str {
+    pub fn ended(&self) -> Ended {
         match self {
-            FaultKind::InvalidParams => "invalid-params",
-            FaultKind::MethodNotFound => "method-not-found",
-            FaultKind::MissingCapability => "missing-capability",
-            FaultKind::Unauthorized { .. } => "unauthorized",
-            FaultKind::RateLimited => "rate-limited",
-            FaultKind::BadGateway => "bad-gateway",
-            FaultKind::Timeout => "timeout",
-            FaultKind::Busy => "busy",
-            FaultKind::Draining => "draining",
-            FaultKind::NotBridged => "not-bridged",
-            FaultKind::Internal => "internal",
+            FaultKind::InvalidParams => Ended::InvalidParams,
+            FaultKind::MethodNotFound => Ended::MethodNotFound,
+            FaultKind::MissingCapability => Ended::MissingCapability,
+            FaultKind::Unauthorized { .. } => Ended::Unauthorized,
+            FaultKind::RateLimited => Ended::RateLimited,
+            FaultKind::BadGateway => Ended::BadGateway,
+            FaultKind::Timeout => Ended::Timeout,
+            FaultKind::Busy => Ended::Busy,
+            FaultKind::Draining => Ended::Draining,
+            FaultKind::NotBridged => Ended::NotBridged,
+            FaultKind::Internal => Ended::Internal,
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct Guard {
     hosts: Vec<Authority<String>>,
     origins: Vec<String>,
     any_origin: bool,
+    /// No setting names further hosts or origins.
+    fixed: bool,
 }
 
 /// What is wrong with a request's provenance.
@@ -30,6 +32,20 @@ pub enum Foreign {
     Host,
     #[error("requests from this Origin are refused; `listen.allowed_origins` names further ones")]
     Origin,
+    #[error("this Host is not served here: only localhost and loopback addresses are")]
+    HostHere,
+    #[error("requests from this Origin are refused here")]
+    OriginHere,
+}
+
+impl Foreign {
+    /// For metrics.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Foreign::Host | Foreign::HostHere => "host",
+            Foreign::Origin | Foreign::OriginHere => "origin",
+        }
+    }
 }
 
 /// A host and, if there is one, a port.
@@ -52,7 +68,14 @@ impl Guard {
                 .collect(),
             origins: settings.allowed_origins.iter().map(|origin| origin.to_ascii_lowercase()).collect(),
             any_origin: settings.allowed_origins.iter().any(|origin| origin == "*"),
+            fixed: false,
         }
+    }
+
+    /// As it is, whatever the settings of the clients' listener are.
+    pub fn fixed(mut self) -> Self {
+        self.fixed = true;
+        self
     }
 
     /// Judges `Origin`, for every method.
@@ -61,7 +84,7 @@ impl Guard {
         if self.any_origin || origins.all(|origin| self.origin_passes(origin)) {
             Ok(())
         } else {
-            Err(Foreign::Origin)
+            Err(if self.fixed { Foreign::OriginHere } else { Foreign::Origin })
         }
     }
 
@@ -74,7 +97,11 @@ impl Guard {
         let headers = request.headers().get_all(header::HOST);
         let mut hosts = headers.iter().map(|host| host.to_str().unwrap_or_default()).chain(target).peekable();
         let named = hosts.peek().is_some();
-        if named && hosts.all(|host| self.host_passes(host)) { Ok(()) } else { Err(Foreign::Host) }
+        if named && hosts.all(|host| self.host_passes(host)) {
+            Ok(())
+        } else {
+            Err(if self.fixed { Foreign::HostHere } else { Foreign::Host })
+        }
     }
 
     /// Whether the socket is reachable from this machine only.

@@ -18,10 +18,11 @@ use tokio_rustls::TlsAcceptor;
 
 use super::serve::{Admission, Front};
 use super::tls::{self, TlsError};
-use super::{Guard, Handler};
-use crate::config::{FrontTimeouts, Limits, Listen};
+use super::{Guard, Handler, admin};
+use crate::config::{self, FrontTimeouts, Limits, Listen};
 use crate::net::{BoxIo, prepare_tcp};
 use crate::shutdown::Shutdown;
+use crate::telemetry::metrics::{FrontMetrics, Limit};
 
 /// Connections over the limit that are being told so; beyond these a connection is closed without a word.
 const REFUSALS: usize = 64;
@@ -30,8 +31,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    #[error("listen.address: {address}: {source}")]
-    Address { address: SocketAddr, source: io::Error },
+    /// `setting` is where the address is set.
+    #[error("{setting}: {address}: {source}")]
+    Address { setting: &'static str, address: SocketAddr, source: io::Error },
     #[error(transparent)]
     Tls(#[from] TlsError),
 }
@@ -59,11 +61,23 @@ impl Server {
     /// Reads certificate and key, if any, and binds the socket. Connections queue up from here on.
     pub async fn bind(settings: &Listen) -> Result<Bound, BindError> {
         let tls = settings.tls.as_ref().map(tls::acceptor).transpose()?;
-        let failed = |source| BindError::Address { address: settings.address, source };
-        let listener = TcpListener::bind(settings.address).await.map_err(failed)?;
-        let local_addr = listener.local_addr().map_err(failed)?;
-        Ok(Bound { listener, local_addr, guard: Guard::new(settings, local_addr), tls })
+        let (listener, local_addr) = bind("listen.address", settings.address).await?;
+        Ok(Bound { listener, local_addr, guard: Guard::new(settings, local_addr), tls, metrics: None })
     }
+
+    /// Binds the admin socket.
+    pub async fn bind_admin(settings: &config::Admin) -> Result<Bound, BindError> {
+        let (listener, local_addr) = bind("admin.address", settings.address).await?;
+        let guard = admin::guard(local_addr);
+        Ok(Bound { listener, local_addr, guard, tls: None, metrics: None })
+    }
+}
+
+async fn bind(setting: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), BindError> {
+    let failed = |source| BindError::Address { setting, address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let local_addr = listener.local_addr().map_err(failed)?;
+    Ok((listener, local_addr))
 }
 
 /// A bound socket on which nothing is accepted yet.
@@ -72,6 +86,7 @@ pub struct Bound {
     local_addr: SocketAddr,
     guard: Guard,
     tls: Option<TlsAcceptor>,
+    metrics: Option<Arc<FrontMetrics>>,
 }
 
 impl Bound {
@@ -84,6 +99,12 @@ impl Bound {
         self.tls.is_some()
     }
 
+    /// Counts what happens here.
+    pub fn metered(mut self, metrics: &Arc<FrontMetrics>) -> Self {
+        self.metrics = Some(metrics.clone());
+        self
+    }
+
     /// Serves until the drain begins, then closes the socket. Open connections finish on their own;
     /// [`Shutdown::finished`] waits for them.
     pub async fn run<H: Handler>(
@@ -93,7 +114,9 @@ impl Bound {
         timeouts: &FrontTimeouts,
         shutdown: Shutdown,
     ) {
-        let front = Front::new(handler, self.guard, limits, timeouts, shutdown.clone()).with_tls(self.tls);
+        let front = Front::new(handler, self.guard, limits, timeouts, shutdown.clone())
+            .with_tls(self.tls)
+            .metered(self.metrics);
         accept_all(self.listener, Arc::new(front), limits.connections, shutdown).await;
     }
 }
@@ -124,10 +147,13 @@ pub async fn accept_all<H: Handler>(
         };
         let (permit, admission) = match Arc::clone(&room).try_acquire_owned() {
             Ok(permit) => (permit, Admission::Admitted),
-            Err(_full) => match Arc::clone(&refusals).try_acquire_owned() {
-                Ok(permit) => (permit, Admission::Refused),
-                Err(_full) => continue,
-            },
+            Err(_full) => {
+                front.limit(Limit::Connections);
+                match Arc::clone(&refusals).try_acquire_owned() {
+                    Ok(permit) => (permit, Admission::Refused),
+                    Err(_full) => continue,
+                }
+            }
         };
         let front = Arc::clone(&front);
         drop(shutdown.spawn(async move {

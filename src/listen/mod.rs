@@ -4,6 +4,7 @@
 //! refusals that follow from those. Does not own anything that needs a body to be read: a [`Handler`] gets every request
 //! that passed.
 
+pub mod admin;
 pub mod body;
 pub mod guard;
 pub mod http;

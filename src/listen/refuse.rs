@@ -21,13 +21,22 @@ use crate::wire::jsonrpc::code;
 const LEFTOVER_BYTES: u64 = 64 * 1024;
 const LEFTOVER_TIME: Duration = Duration::from_millis(500);
 
+/// Why a head was too large, for metrics.
+pub(super) const HEADER_BYTES: &str = "header-bytes";
+
+/// What the listener answers itself, and for metrics why, where it is a refusal.
+pub(super) struct Answer {
+    pub(super) response: Response<Bytes>,
+    pub(super) reason: Option<&'static str>,
+}
+
 /// The answer to a request that does not get as far as the handler. `Origin` comes first, whatever the method and path.
 pub(super) fn before_handler<B>(
     request: &Request<B>,
     guard: &Guard,
     header_bytes: usize,
     ready: impl FnOnce() -> bool,
-) -> Option<Response<Bytes>> {
+) -> Option<Answer> {
     if let Err(foreign) = guard.check_origin(request) {
         return Some(forbidden(foreign));
     }
@@ -42,17 +51,18 @@ pub(super) fn before_handler<B>(
     if size > header_bytes {
         let message = format!("the request head has {size} bytes; `limits.header_bytes` is {header_bytes}");
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-        return Some(refusal(status, code::INVALID_REQUEST, &message));
+        let response = refusal(status, code::INVALID_REQUEST, &message);
+        return Some(Answer { response, reason: Some(HEADER_BYTES) });
     }
-    health.map(|health| health.answer(request.method(), ready))
+    health.map(|health| Answer { response: health.answer(request.method(), ready), reason: None })
 }
 
 /// The answer on a connection over the limit.
-pub(super) fn over_connection_limit() -> Response<Bytes> {
+pub(super) fn over_connection_limit() -> Answer {
     let message = "too many connections; `limits.connections` is reached";
     let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, message);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-    response
+    Answer { response, reason: Some("connections") }
 }
 
 /// Sees to it that the client can read the answer: takes in what is left of the request, within bounds, and closes the
@@ -71,9 +81,10 @@ pub(super) async fn finish(
 }
 
 /// Not at a higher level: anyone can cause these.
-fn forbidden(foreign: Foreign) -> Response<Bytes> {
+fn forbidden(foreign: Foreign) -> Answer {
     tracing::info!(status = 403, reason = ?foreign.to_string(), "refused before an endpoint");
-    refusal(StatusCode::FORBIDDEN, code::INVALID_REQUEST, &foreign.to_string())
+    let response = refusal(StatusCode::FORBIDDEN, code::INVALID_REQUEST, &foreign.to_string());
+    Answer { response, reason: Some(foreign.reason()) }
 }
 
 /// Request line and header lines, as HTTP/1 would write them.

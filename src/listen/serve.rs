@@ -24,6 +24,7 @@ use super::watch::{Activity, InWork, Verdict, Watched};
 use crate::config::{FrontTimeouts, Limits};
 use crate::net::{BoxIo, Stream};
 use crate::shutdown::Shutdown;
+use crate::telemetry::metrics::{FrontMetrics, Limit};
 
 /// hyper's own bound on a head lies this far above `limits.header_bytes`, so that the refusal is almost always ours.
 const BACKSTOP: usize = 64 * 1024;
@@ -45,6 +46,8 @@ pub struct Front<H> {
     shutdown: Shutdown,
     tls: Option<TlsAcceptor>,
     builder: auto::Builder<Shutdown>,
+    /// `None` where nothing is counted, as on the admin listener.
+    metrics: Option<Arc<FrontMetrics>>,
 }
 
 /// Whether a connection found room.
@@ -71,7 +74,14 @@ impl<H: Handler> Front<H> {
             builder: builder(limits, &shutdown),
             shutdown,
             tls: None,
+            metrics: None,
         }
+    }
+
+    /// Counts what happens here.
+    pub fn metered(mut self, metrics: Option<Arc<FrontMetrics>>) -> Self {
+        self.metrics = metrics;
+        self
     }
 
     pub(super) fn with_tls(mut self, tls: Option<TlsAcceptor>) -> Self {
@@ -85,12 +95,13 @@ impl<H: Handler> Front<H> {
             Admission::Admitted => (self.timeouts.header, self.timeouts.idle),
             Admission::Refused => (REFUSAL_TIME.min(self.timeouts.header), REFUSAL_TIME),
         };
+        let counted = self.metrics.as_ref().map(|metrics| metrics.connection());
         let stream = match self.handshake(io, admission).await {
             Some(stream) => stream,
             None => return,
         };
         let activity = Activity::new();
-        let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+        let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), counted));
         let service = service_fn(|request| {
             let (front, work) = (Arc::clone(&self), activity.begin());
             async move { Ok::<_, Infallible>(front.answer(request, work, admission).await) }
@@ -117,7 +128,10 @@ impl<H: Handler> Front<H> {
                     // Draining, and no request has been taken yet, so there is none to wait for.
                     _ if closing && activity.in_head() => return,
                     Verdict::Fine(until) => look.as_mut().reset(until),
-                    Verdict::SlowHead => return,
+                    Verdict::SlowHead => {
+                        self.limit(Limit::Header);
+                        return;
+                    }
                     // Already asked to close: what is left is a peer that does not read its last response.
                     Verdict::Idle if closing => return,
                     Verdict::Idle => {
@@ -150,7 +164,28 @@ impl<H: Handler> Front<H> {
                 tracing::debug!(%error, "TLS handshake with a client");
                 None
             }
-            Err(_elapsed) => None,
+            Err(_elapsed) => {
+                self.limit(Limit::Handshake);
+                None
+            }
+        }
+    }
+
+    /// Health is answered here too, and no refusal.
+    fn count(&self, answer: &refuse::Answer) {
+        if let Some(metrics) = &self.metrics
+            && let Some(reason) = answer.reason
+        {
+            metrics.refused(reason);
+            if reason == refuse::HEADER_BYTES {
+                metrics.limit(Limit::HeaderBytes);
+            }
+        }
+    }
+
+    pub(super) fn limit(&self, limit: Limit) {
+        if let Some(metrics) = &self.metrics {
+            metrics.limit(limit);
         }
     }
 
@@ -169,8 +204,9 @@ impl<H: Handler> Front<H> {
         let Some(refusal) = refusal else {
             return self.handler.handle(request).await.map(|body| EdgeBody::handler(body, work));
         };
+        self.count(&refusal);
         let last = admission == Admission::Refused;
-        refuse::finish(refusal, request, last).await.map(|bytes| EdgeBody::own(bytes, work))
+        refuse::finish(refusal.response, request, last).await.map(|bytes| EdgeBody::own(bytes, work))
     }
 }
 

@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use crate::net::Stream;
+use crate::telemetry::metrics;
 
 /// What is known of one connection. Only its own tasks write it, and nothing is ordered by it.
 #[derive(Debug)]
@@ -126,14 +127,22 @@ pub(super) struct Watched {
     activity: Arc<Activity>,
     /// Bytes of the HTTP/2 preface seen so far; `None` once it is known whether there is one.
     preface: Option<usize>,
+    /// Counted while it is open, with every byte; `None` where nothing is.
+    counted: Option<metrics::Connection>,
 }
 
 /// The beginning of the HTTP/2 preface, whose "method" no HTTP/1 request has.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 impl Watched {
-    pub(super) fn new(stream: Stream, activity: Arc<Activity>) -> Self {
-        Self { stream, activity, preface: Some(0) }
+    pub(super) fn new(stream: Stream, activity: Arc<Activity>, counted: Option<metrics::Connection>) -> Self {
+        Self { stream, activity, preface: Some(0), counted }
+    }
+
+    fn went(&self, bytes: usize) {
+        if let Some(counted) = &self.counted {
+            counted.sent(bytes);
+        }
     }
 
     fn look_for_preface(&mut self, bytes: &[u8]) {
@@ -163,6 +172,9 @@ impl AsyncRead for Watched {
         if !bytes.is_empty() {
             self.activity.bytes_came();
             self.look_for_preface(bytes);
+            if let Some(counted) = &self.counted {
+                counted.received(bytes.len());
+            }
         }
         Poll::Ready(Ok(()))
     }
@@ -170,7 +182,9 @@ impl AsyncRead for Watched {
 
 impl AsyncWrite for Watched {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, buf))?;
+        self.went(written);
+        Poll::Ready(Ok(written))
     }
 
     fn poll_write_vectored(
@@ -178,7 +192,9 @@ impl AsyncWrite for Watched {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, bufs))?;
+        self.went(written);
+        Poll::Ready(Ok(written))
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -8,6 +8,7 @@ mod listen;
 use crate::config;
 use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, Replan, channel};
 use crate::shutdown::Shutdown;
+use crate::telemetry::metrics::Meter;
 use crate::upstream::legacy::Lease;
 use crate::upstream::modern::{Trouble, is_event_stream};
 use crate::upstream::{Upstream, UpstreamBody};
@@ -108,6 +109,7 @@ impl Relay {
         streams: bool,
     ) -> Result<Reply, Trouble> {
         tracing::Span::current().record("server", era.name());
+        call.meter.server(era);
         match era {
             Era::Modern => {
                 let response = upstream.modern.send(call).await?;
@@ -133,6 +135,7 @@ impl Relay {
         headers: HeaderMap,
         principal: Principal,
         deadline: Instant,
+        meter: Meter,
     ) -> Result<(), Fault> {
         // A call in whose name the upstream is looked at and the session leased; it is never sent.
         let request = Request {
@@ -143,8 +146,10 @@ impl Relay {
             method: notification.method.clone(),
             params: notification.params.clone(),
         };
-        let call = Call { request, method: Method::Custom, principal, headers, deadline };
-        match upstream.era.of(&call).await? {
+        let call = Call { request, method: Method::Custom, principal, headers, deadline, meter };
+        let era = upstream.era.of(&call).await?;
+        call.meter.server(era);
+        match era {
             Era::Modern => match upstream.modern.notify(&call.headers, notification.text).await {
                 Ok(response) if response.status().is_success() => Ok(()),
                 Ok(response) => Err(Fault::bad_gateway(format!(

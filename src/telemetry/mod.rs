@@ -1,9 +1,11 @@
-//! Logs: where they go and in which form.
+//! Logs: where they go and in which form. Metrics: see [`metrics`].
 //!
 //! Owns setting the subscriber up, once a process. Everything goes to standard error, since standard output belongs to
 //! results and, in time, to protocol messages. Lines are written by a thread of their own, so that a reader who has
 //! stopped reading stops no call; what does not fit into its bounded queue is dropped, and the number of dropped lines
 //! is told at the end. What is logged is decided where it happens; arguments, results and credentials never are.
+
+pub mod metrics;
 
 use crate::config::{Log, LogFormat};
 use std::io::IsTerminal;
@@ -25,6 +27,14 @@ pub struct LogError(String);
 pub struct Logging {
     dropped: ErrorCounter,
     _writer: WorkerGuard,
+}
+
+impl Logging {
+    /// How many lines were dropped so far, whenever that is asked.
+    pub fn dropped_lines(&self) -> impl Fn() -> u64 + Send + Sync + 'static {
+        let dropped = self.dropped.clone();
+        move || dropped.dropped_lines() as u64
+    }
 }
 
 impl Drop for Logging {

@@ -16,6 +16,7 @@ use crate::config;
 use crate::exchange::{Fault, FaultKind};
 use crate::net::Dial;
 use crate::shutdown::Shutdown;
+use crate::telemetry::metrics::UpstreamMetrics;
 use crate::wire::json::Limits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +30,7 @@ pub struct Upstream {
     pub era: era::Detector,
     pub legacy: Arc<legacy::Legacy>,
     pub modern: modern::Modern,
+    pub metrics: Arc<UpstreamMetrics>,
 }
 
 /// What the parts of one upstream share.
@@ -39,6 +41,7 @@ pub(crate) struct Shared {
     /// Bounds of an upstream message's JSON.
     limits: Limits,
     shutdown: Shutdown,
+    metrics: Arc<UpstreamMetrics>,
     /// Ids and progress tokens of our own. One row for all sessions: a server without session ids sees them side by
     /// side, and may key its streams by them (A14.2, C20).
     numbers: AtomicU64,
@@ -58,8 +61,9 @@ impl Upstream {
         dial: Arc<dyn Dial>,
         verdicts: Arc<era::Verdicts>,
         shutdown: Shutdown,
+        metrics: Arc<UpstreamMetrics>,
     ) -> Result<Self, TransportBuildError> {
-        let transport = HttpTransport::new(&settings, dial)?;
+        let transport = HttpTransport::new(&settings, dial, metrics.clone())?;
         let heads = head::Heads::new(&settings);
         let shared = Arc::new(Shared {
             settings: settings.clone(),
@@ -67,12 +71,13 @@ impl Upstream {
             heads,
             limits,
             shutdown,
+            metrics: metrics.clone(),
             numbers: AtomicU64::new(1),
         });
         let legacy = legacy::Legacy::new(shared.clone());
         let modern = modern::Modern::new(shared.clone());
         let era = era::Detector::new(shared, legacy.clone(), verdicts);
-        Ok(Self { settings, era, legacy, modern })
+        Ok(Self { settings, era, legacy, modern, metrics })
     }
 }
 

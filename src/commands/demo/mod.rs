@@ -121,10 +121,10 @@ impl Stage {
         settings.listen.address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         settings.shutdown_grace = GRACE;
         let app = App::new(settings, None).await?;
-        let bound = app.bind().await?;
-        let (proxy, address) = (app.shutdown().clone(), bound.local_addr());
+        let sockets = app.bind().await?;
+        let (proxy, address) = (app.shutdown().clone(), sockets.clients.local_addr());
         // Ends with the drain.
-        let serving = tokio::spawn(async move { app.serve(bound).await });
+        let serving = tokio::spawn(async move { app.serve(sockets).await });
 
         back.start(server, Wire::Legacy, tape.clone());
         let client = front.address;

@@ -7,6 +7,7 @@ use super::check::Refusal;
 use crate::downstream::body::FrontBody;
 use crate::downstream::record::Record;
 use crate::exchange::{Fault, FaultKind, Outcome};
+use crate::telemetry::metrics::Ended;
 use crate::wire::headers::{Accepts, EVENT_STREAM, JSON};
 use crate::wire::jsonrpc::{self, Id, code};
 use crate::wire::payload::Payload;
@@ -49,16 +50,16 @@ pub(in crate::downstream) fn outcome(
 ) -> Response<FrontBody> {
     match outcome {
         Outcome::Result(message) => {
-            record.outcome("result");
+            record.outcome(Ended::Result);
             message_response(StatusCode::OK, message, accepts)
         }
         Outcome::Error(message) => {
-            record.outcome("error");
+            record.outcome(Ended::Error);
             message_response(StatusCode::OK, message, accepts)
         }
         // A method that is not implemented has a status of its own (A11.3, B11).
         Outcome::Unimplemented(message) => {
-            record.outcome("unimplemented");
+            record.outcome(Ended::Unimplemented);
             message_response(StatusCode::NOT_FOUND, message, accepts)
         }
         Outcome::Fault(fault) => self::fault(&fault, id, record),
@@ -70,30 +71,30 @@ pub(in crate::downstream) fn outcome(
 pub(in crate::downstream) fn in_band(outcome: Outcome, id: &Id, record: &mut Option<Record>) -> Payload {
     match outcome {
         Outcome::Result(message) => {
-            set_outcome(record, "result");
+            told(record, |record| record.outcome(Ended::Result));
             message
         }
         Outcome::Error(message) | Outcome::Unimplemented(message) => {
-            set_outcome(record, "error");
+            told(record, |record| record.outcome(Ended::Error));
             message
         }
         Outcome::Fault(fault) => {
-            set_outcome(record, fault.kind.label());
+            told(record, |record| record.fault(&fault.kind));
             Payload::from(fault_message(&fault, id))
         }
         Outcome::Replan(replan) => in_band(replan.otherwise, id, record),
     }
 }
 
-fn set_outcome(record: &mut Option<Record>, label: &'static str) {
+fn told(record: &mut Option<Record>, tell: impl FnOnce(&mut Record)) {
     if let Some(record) = record {
-        record.outcome(label);
+        tell(record);
     }
 }
 
 /// A fault before any header was sent.
 pub(in crate::downstream) fn fault(fault: &Fault, id: &Id, record: &mut Record) -> Response<FrontBody> {
-    record.outcome(fault.kind.label());
+    record.fault(&fault.kind);
     let (status, _) = spelling(&fault.kind);
     let mut response = json(status, Payload::from(fault_message(fault, id)));
     let headers = response.headers_mut();

@@ -15,6 +15,7 @@ use super::flight::Flights;
 use super::legacy::Legacy;
 use crate::config::EraSetting;
 use crate::exchange::{Call, Fault, FaultKind, Principal};
+use crate::telemetry::metrics::Verdict;
 use crate::wire::version::Era;
 use probe::Probed;
 use std::sync::Arc;
@@ -85,6 +86,7 @@ impl Detector {
             EraSetting::Auto => {
                 let forgotten = self.verdicts.contradict(&self.endpoint, era);
                 if forgotten {
+                    self.shared.metrics.contradicted();
                     tracing::info!(upstream = %self.shared.settings.name, was = era.name(), "the upstream server seems to have changed its era; probing again");
                 }
                 forgotten
@@ -112,6 +114,7 @@ impl Detector {
                     Err(open) => Err(otherwise.unwrap_or_else(|| compound(&finding, open.fault))),
                 },
             };
+            shared.metrics.detected(verdict(result.as_ref().ok()));
             match &result {
                 Ok(era) => {
                     tracing::info!(upstream = %shared.settings.name, era = era.name(), probe = %finding, "era detected");
@@ -134,10 +137,19 @@ impl Detector {
         drop(self.shared.shutdown.spawn_until_drain(async move {
             let probed = probe::probe(&shared, &headers).await;
             if let probe::Then::Modern = probed.then {
+                shared.metrics.detected(Verdict::Modern);
                 tracing::info!(upstream = %shared.settings.name, "the legacy upstream server now speaks the modern era");
                 verdicts.set(&endpoint, Era::Modern);
             }
         }));
+    }
+}
+
+fn verdict(era: Option<&Era>) -> Verdict {
+    match era {
+        Some(Era::Modern) => Verdict::Modern,
+        Some(Era::Legacy) => Verdict::Legacy,
+        None => Verdict::Undecided,
     }
 }
 

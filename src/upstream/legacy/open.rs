@@ -8,6 +8,7 @@ use super::super::reply::{Messages, NoAnswer, Refusal, Reply};
 use super::listeners::Listeners;
 use super::session::{Goodbye, Session, SessionKey};
 use crate::exchange::{Fault, FaultKind, Principal};
+use crate::telemetry::metrics::Opened;
 use crate::translate::discover::{self, Initialized};
 use crate::wire::headers;
 use crate::wire::json::Kind;
@@ -49,8 +50,10 @@ pub(super) async fn open(
     key: Option<SessionKey>,
 ) -> Result<Arc<Session>, OpenFault> {
     let limit = shared.settings.timeouts.initialize;
+    let _opening = shared.metrics.session_opening();
     match timeout(limit, handshake(shared, &opener, key)).await {
         Ok(Ok(session)) => {
+            shared.metrics.initialized(Opened::Ready);
             tracing::debug!(
                 upstream = %shared.settings.name,
                 revision = session.initialized.revision.as_str(),
@@ -59,8 +62,14 @@ pub(super) async fn open(
             );
             Ok(session)
         }
-        Ok(Err(fault)) => Err(fault),
-        Err(_) => Err(late(limit)),
+        Ok(Err(open)) => {
+            shared.metrics.initialized(if open.refused { Opened::Refused } else { Opened::Failed });
+            Err(open)
+        }
+        Err(_) => {
+            shared.metrics.initialized(Opened::Failed);
+            Err(late(limit))
+        }
     }
 }
 
@@ -118,7 +127,8 @@ async fn handshake(
         OpenFault::from(Fault::bad_gateway(format!("no session with the upstream server: {fault}")))
     })?;
     let presence = opener.listeners.session(opener.principal);
-    let session = Arc::new(Session::new(id, initialized, credential, key, presence));
+    let counted = shared.metrics.session_ready();
+    let session = Arc::new(Session::new(id, initialized, credential, key, presence, counted));
     unused.goodbye = session.goodbye();
     confirm(shared, opener, &session).await?;
     unused.goodbye = None;

@@ -12,6 +12,7 @@ use super::places::{Place, Places};
 use super::session::{Goodbye, Session, SessionKey};
 use crate::config::SessionScope;
 use crate::exchange::{Call, Fault, FaultKind};
+use crate::telemetry::metrics::UpstreamLimit;
 use dashmap::DashMap;
 use hyper::StatusCode;
 use std::sync::{Arc, Weak};
@@ -73,9 +74,11 @@ impl Pool {
         let Some(key) = &lease.session.key else {
             // The server does not know it any more, so there is nothing to end; its place is free at once.
             lease.single = None;
+            self.shared.metrics.session_lost();
             return;
         };
         if self.ready.remove_if(key, |_, current| Arc::ptr_eq(&current.session, &lease.session)).is_some() {
+            self.shared.metrics.session_lost();
             tracing::info!(upstream = %self.shared.settings.name, "the upstream server lost a session; opening another");
         }
     }
@@ -145,6 +148,7 @@ impl Pool {
         if let Some(place) = self.places.take() {
             return Ok(place);
         }
+        self.shared.metrics.limit(UpstreamLimit::Sessions);
         let idle = self.ready.iter().filter_map(|open| Some((open.session.idle()?, open.key().clone())));
         let longest = idle.max_by_key(|(idle, _)| *idle);
         if let Some((_, key)) = longest {
@@ -192,6 +196,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Ends one session at the server. A server may refuse (405); the session is gone here all the same.
 pub(super) async fn end(shared: Arc<Shared>, goodbye: Goodbye) {
+    let _ending = shared.metrics.session_ending();
     let head = shared.heads.delete(&goodbye);
     match shared.transport.send_within(FAREWELL, head, Default::default()).await {
         Ok(response) => {

@@ -8,6 +8,7 @@ use super::beside::Beside;
 use super::listeners::Presence;
 use crate::config::Affinity;
 use crate::exchange::{Call, Principal};
+use crate::telemetry::metrics::ReadySession;
 use crate::translate::declared::LogLevel;
 use crate::translate::discover::Initialized;
 use crate::wire::version::LegacyRevision;
@@ -75,6 +76,7 @@ pub struct Session {
     born: Instant,
     /// Milliseconds after `born` at which the last call ended.
     last_used: AtomicU64,
+    counted: ReadySession,
 }
 
 /// What it takes to end a session at the server.
@@ -102,6 +104,7 @@ impl Session {
         authorization: Option<HeaderValue>,
         key: Option<SessionKey>,
         presence: Presence,
+        counted: ReadySession,
     ) -> Self {
         Self {
             id,
@@ -115,6 +118,7 @@ impl Session {
             calls: AtomicUsize::new(0),
             born: Instant::now(),
             last_used: AtomicU64::new(0),
+            counted,
         }
     }
 
@@ -128,13 +132,17 @@ impl Session {
     }
 
     pub(super) fn call_begins(&self) {
-        self.calls.fetch_add(1, Ordering::AcqRel);
+        if self.calls.fetch_add(1, Ordering::AcqRel) == 0 {
+            self.counted.begins();
+        }
     }
 
     pub(super) fn call_ends(&self) {
         let now = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_used.store(now, Ordering::Release);
-        self.calls.fetch_sub(1, Ordering::AcqRel);
+        if self.calls.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.counted.ends();
+        }
     }
 
     /// How long it has been without a call; `None` while one runs.

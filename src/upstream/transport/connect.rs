@@ -16,6 +16,7 @@ use tokio_rustls::TlsConnector;
 
 use super::link::Link;
 use crate::net::{Dial, Origin, Stream};
+use crate::telemetry::metrics::UpstreamMetrics;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
@@ -34,6 +35,7 @@ pub(super) struct Route {
     /// Present exactly for `https`.
     pub(super) tls: Option<(TlsConnector, ServerName<'static>)>,
     pub(super) limit: Duration,
+    pub(super) metrics: Arc<UpstreamMetrics>,
 }
 
 impl Route {
@@ -47,7 +49,7 @@ impl Route {
         let stream = timeout(self.limit, connecting)
             .await
             .unwrap_or_else(|_elapsed| Err(ConnectError::Timeout(self.limit)))?;
-        Ok(Link::new(stream))
+        Ok(Link::new(stream, self.metrics.connection()))
     }
 }
 

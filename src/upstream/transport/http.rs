@@ -22,6 +22,7 @@ use super::error::{Again, Failure, Phase, RedirectRefusal, SendError, TransportB
 use super::{redirect, tls};
 use crate::config::{Target, Upstream};
 use crate::net::{Dial, Origin, Scheme};
+use crate::telemetry::metrics::{Delivered, UpstreamMetrics};
 use crate::wire::payload::Payload;
 
 /// Interval and patience of HTTP/2 pings, so that a connection to a peer that vanished does not stay in use.
@@ -54,11 +55,16 @@ struct Inner {
     /// Pooled connections that may turn out dead, one after the other, before a new one is made.
     stale: usize,
     response_limit: Duration,
+    metrics: Arc<UpstreamMetrics>,
 }
 
 impl HttpTransport {
     /// Reads certificate authorities if the upstream is `https`; connects to nothing yet.
-    pub fn new(upstream: &Upstream, dial: Arc<dyn Dial>) -> Result<Self, TransportBuildError> {
+    pub fn new(
+        upstream: &Upstream,
+        dial: Arc<dyn Dial>,
+        metrics: Arc<UpstreamMetrics>,
+    ) -> Result<Self, TransportBuildError> {
         let Target::Http(url) = &upstream.target else {
             return Err(TransportBuildError::NotHttp { upstream: upstream.name.clone() });
         };
@@ -84,6 +90,7 @@ impl HttpTransport {
             origin: origin.clone(),
             dial,
             limit: upstream.timeouts.connect,
+            metrics: metrics.clone(),
         };
         let inner = Inner {
             client: client(upstream, Connector(Arc::new(route))),
@@ -95,6 +102,7 @@ impl HttpTransport {
             redirects: upstream.limits.redirects,
             stale: upstream.limits.pool_connections,
             response_limit: upstream.timeouts.request,
+            metrics,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -112,14 +120,46 @@ impl HttpTransport {
         head: RequestHead,
         body: Payload,
     ) -> Result<Response<Incoming>, SendError> {
-        timeout_at(Instant::now() + limit, self.inner.follow(head, body))
+        let mut delivery = Delivery { metrics: &self.inner.metrics, result: Delivered::GivenUp };
+        let sent = timeout_at(Instant::now() + limit, self.inner.follow(head, body))
             .await
-            .unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit }))
+            .unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit }));
+        delivery.result = delivered(&sent);
+        sent
     }
 
     /// The endpoint, for logs; holds no credentials.
     pub fn url(&self) -> &Url {
         &self.inner.url
+    }
+}
+
+/// Counts one request when it is over, also where its future is dropped.
+struct Delivery<'a> {
+    metrics: &'a UpstreamMetrics,
+    result: Delivered,
+}
+
+impl Drop for Delivery<'_> {
+    fn drop(&mut self) {
+        self.metrics.delivered(self.result);
+    }
+}
+
+fn delivered(sent: &Result<Response<Incoming>, SendError>) -> Delivered {
+    match sent {
+        Ok(response) => match response.status().as_u16() {
+            ..300 => Delivered::Success,
+            300..400 => Delivered::Redirected,
+            400..500 => Delivered::ClientError,
+            500.. => Delivered::ServerError,
+        },
+        Err(SendError::Connect { .. }) => Delivered::Connect,
+        Err(SendError::Tls { .. }) => Delivered::Tls,
+        Err(SendError::Unsent { .. }) => Delivered::Unsent,
+        Err(SendError::Broken { .. }) => Delivered::Broken,
+        Err(SendError::Timeout { .. }) => Delivered::Timeout,
+        Err(SendError::Redirect(_)) => Delivered::Redirect,
     }
 }
 

@@ -13,7 +13,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::peer::{CONNECT, OK, POOL_IDLE, Pipes, REQUEST, post, read_request, stage, text, upstream};
+use super::peer::{
+    CONNECT, OK, POOL_IDLE, Pipes, REQUEST, metrics, post, read_request, stage, text, upstream,
+};
 use super::{HttpTransport, Phase, SendError, TransportBuildError};
 use crate::config::{Target, Upstream};
 use crate::net::{BoxIo, Dial, Origin};
@@ -197,7 +199,7 @@ async fn connecting_fails_in_its_own_ways() {
             std::future::pending().boxed()
         }
     }
-    let transport = HttpTransport::new(&upstream("http://u.example/"), Arc::new(Nowhere)).unwrap();
+    let transport = HttpTransport::new(&upstream("http://u.example/"), Arc::new(Nowhere), metrics()).unwrap();
     let start = Instant::now();
     let error = text(&transport, "x").await.unwrap_err();
     assert!(matches!(error, SendError::Timeout { phase: Phase::Connect, after: CONNECT }), "{error:?}");
@@ -224,7 +226,10 @@ async fn a_pooled_connection_is_closed_when_it_has_idled_too_long() {
 fn settings_that_cannot_work_are_named() {
     let build = |upstream: &Upstream| {
         let (ends, _peer) = mpsc::unbounded_channel();
-        HttpTransport::new(upstream, Arc::new(Pipes { size: 1, ends })).map(|_| ()).unwrap_err().to_string()
+        HttpTransport::new(upstream, Arc::new(Pipes { size: 1, ends }), metrics())
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
     };
     let error = build(&upstream("http://user:secret@u.example/mcp"));
     assert!(error.contains("upstream.u") && !error.contains("secret"), "{error}");
@@ -234,6 +239,6 @@ fn settings_that_cannot_work_are_named() {
     assert!(build(&missing).contains("/nonexistent/ca.pem"));
     let demo = Upstream { target: Target::Demo, ..upstream("http://u.example/") };
     let (ends, _peer) = mpsc::unbounded_channel();
-    let built = HttpTransport::new(&demo, Arc::new(Pipes { size: 1, ends })).map(|_| ());
+    let built = HttpTransport::new(&demo, Arc::new(Pipes { size: 1, ends }), metrics()).map(|_| ());
     assert!(matches!(built, Err(TransportBuildError::NotHttp { .. })));
 }

@@ -19,6 +19,7 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::net::Stream;
+use crate::telemetry::metrics;
 
 /// Marks an I/O error as "the request was not handed over in full".
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +39,8 @@ impl HandoverBroken {
 pub(super) struct Link {
     stream: Stream,
     protocol: Protocol,
+    /// Counted while it is open, with every byte.
+    counted: metrics::Connection,
 }
 
 enum Protocol {
@@ -57,12 +60,12 @@ struct Turn {
 }
 
 impl Link {
-    pub(super) fn new(stream: Stream) -> Self {
+    pub(super) fn new(stream: Stream, counted: metrics::Connection) -> Self {
         let protocol = match stream.alpn() {
             Some(b"h2") => Protocol::Http2,
             Some(_) | None => Protocol::Http1(Turn::default()),
         };
-        Self { stream, protocol }
+        Self { stream, protocol, counted }
     }
 
     fn write(
@@ -72,7 +75,11 @@ impl Link {
         write: impl FnOnce(Pin<&mut Stream>, &mut Context<'_>) -> Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         let turn = match &mut self.protocol {
-            Protocol::Http2 => return write(Pin::new(&mut self.stream), cx),
+            Protocol::Http2 => {
+                let written = write(Pin::new(&mut self.stream), cx);
+                self.counted.sent(taken(&written));
+                return written;
+            }
             Protocol::Http1(turn) => turn,
         };
         if turn.begins_request() && self.stream.is_stale() {
@@ -87,12 +94,20 @@ impl Link {
                 Poll::Ready(Err(turn.broken(io::ErrorKind::WriteZero.into())))
             }
             Poll::Ready(Ok(taken)) => {
+                self.counted.sent(taken);
                 turn.unfinished = taken < offered;
                 turn.answered = false;
                 Poll::Ready(Ok(taken))
             }
             Poll::Ready(Err(error)) => Poll::Ready(Err(turn.broken(error))),
         }
+    }
+}
+
+fn taken(written: &Poll<io::Result<usize>>) -> usize {
+    match written {
+        Poll::Ready(Ok(taken)) => *taken,
+        Poll::Ready(Err(_)) | Poll::Pending => 0,
     }
 }
 
@@ -120,6 +135,7 @@ impl AsyncRead for Link {
         let this = &mut *self;
         let before = buf.filled().len();
         let read = ready!(Pin::new(&mut this.stream).poll_read(cx, buf));
+        this.counted.received(buf.filled().len() - before);
         let Protocol::Http1(turn) = &mut this.protocol else { return Poll::Ready(read) };
         let ended = buf.filled().len() == before && buf.remaining() > 0;
         Poll::Ready(match read {

@@ -79,7 +79,7 @@ impl Peer {
 
 pub(super) fn stage(url: &str, size: usize) -> (HttpTransport, Peer) {
     let (ends, peer) = mpsc::unbounded_channel();
-    let transport = HttpTransport::new(&upstream(url), Arc::new(Pipes { size, ends })).unwrap();
+    let transport = HttpTransport::new(&upstream(url), Arc::new(Pipes { size, ends }), metrics()).unwrap();
     (transport, Peer(peer))
 }
 
@@ -107,4 +107,8 @@ pub(super) async fn read_request(io: &mut DuplexStream) -> String {
 pub(super) async fn text(transport: &HttpTransport, body: impl Into<Bytes>) -> Result<String, SendError> {
     let response = transport.send(post(), Payload::from(body.into())).await?;
     Ok(String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap())
+}
+
+pub(super) fn metrics() -> Arc<crate::telemetry::metrics::UpstreamMetrics> {
+    crate::telemetry::metrics::Metrics::new().unwrap().upstream("u")
 }

@@ -11,6 +11,7 @@ use super::super::gate::{self, Gate};
 use super::super::question;
 use super::backoff::Backoff;
 use super::{Feed, Stream};
+use crate::telemetry::metrics::StreamKind;
 use crate::translate::listen::Notice;
 use crate::translate::notify::Kind;
 use crate::wire::headers::ContentType;
@@ -60,6 +61,7 @@ pub(super) async fn follow(asker: &Asker<'_>, feed: &Feed) {
             }
             Opened::Messages(mut messages) => {
                 feed.stream_is(Stream::Open);
+                let _counted = asker.legacy.shared.metrics.stream(StreamKind::UpstreamGet);
                 let since = Instant::now();
                 read(asker, &mut messages).await;
                 let stood = messages.moved() || since.elapsed() >= STOOD;

@@ -1,0 +1,268 @@
+//! The words that may stand in labels: closed sets, so that no client can make series.
+//!
+//! Owns the enums and their words; each word is an index too, which is how a series is found without a look-up. Does not
+//! own which family has which label (`families`).
+
+use crate::wire::method::{LegacyOnly, Method};
+use crate::wire::version::Era;
+
+/// An enum of words, each with its place among them.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident => $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name { $($(#[$doc])* $variant,)+ }
+
+        impl $name {
+            pub(super) const WORDS: &'static [&'static str] = &[$($word,)+];
+
+            pub fn label(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+    };
+}
+
+words! {
+    /// How a request to an endpoint ended.
+    Ended {
+        /// The server's result, as the client is to see it.
+        Result => "result",
+        /// The server's own error.
+        Error => "error",
+        /// The server's own -32601.
+        Unimplemented => "unimplemented",
+        /// A server's response was passed on as it is, with a status of success.
+        Relayed => "relayed",
+        /// As `Relayed`, with another status.
+        RelayedError => "relayed-error",
+        /// A notification or an answer was taken (202).
+        Accepted => "accepted",
+        /// The client went away before there was an outcome.
+        Cancelled => "cancelled",
+        /// Not taken: see the refusals.
+        Refused => "refused",
+        InvalidParams => "invalid-params",
+        MethodNotFound => "method-not-found",
+        MissingCapability => "missing-capability",
+        Unauthorized => "unauthorized",
+        RateLimited => "rate-limited",
+        BadGateway => "bad-gateway",
+        Timeout => "timeout",
+        Busy => "busy",
+        Draining => "draining",
+        NotBridged => "not-bridged",
+        Internal => "internal",
+    }
+}
+
+words! {
+    /// Streams that stay open for a while.
+    StreamKind {
+        /// The answer to a request of a client, as an event stream.
+        Answer => "answer",
+        /// `subscriptions/listen`.
+        Listen => "listen",
+        /// The stream that a legacy client opens by GET.
+        ClientGet => "client-get",
+        /// The stream that the proxy opens by GET at a legacy server.
+        UpstreamGet => "upstream-get",
+    }
+}
+
+words! {
+    /// How a look at a server's era ended.
+    Verdict {
+        Modern => "modern",
+        Legacy => "legacy",
+        /// Nothing was found out.
+        Undecided => "none",
+    }
+}
+
+words! {
+    /// How an `initialize` ended.
+    Opened {
+        Ready => "ok",
+        /// The server itself said no.
+        Refused => "refused",
+        Failed => "failed",
+    }
+}
+
+words! {
+    /// What became of one HTTP request to a server.
+    Delivered {
+        Success => "2xx",
+        Redirected => "3xx",
+        ClientError => "4xx",
+        ServerError => "5xx",
+        Connect => "connect",
+        Tls => "tls",
+        Unsent => "unsent",
+        Broken => "broken",
+        Timeout => "timeout",
+        Redirect => "redirect",
+        /// Nobody waited for it any more.
+        GivenUp => "given-up",
+    }
+}
+
+words! {
+    /// A bound of the front, by its setting.
+    Limit {
+        Connections => "limits.connections",
+        Requests => "limits.requests",
+        Streams => "limits.streams",
+        BodyBytes => "limits.body_bytes",
+        HeaderBytes => "limits.header_bytes",
+        Nesting => "limits.nesting",
+        Members => "limits.members",
+        /// A server was slowed down because its client has not taken the events so far.
+        Events => "limits.events",
+        EventBytes => "limits.event_bytes",
+        Header => "timeouts.header",
+        Body => "timeouts.body",
+        Handshake => "timeouts.handshake",
+    }
+}
+
+words! {
+    /// A bound of one upstream, by its setting.
+    UpstreamLimit {
+        Sessions => "session.max",
+        MessageBytes => "limits.message_bytes",
+        /// `limits.nesting` or `limits.members`, by a message of the server.
+        Json => "json",
+        Redirects => "limits.redirects",
+        Resumptions => "limits.resumptions",
+    }
+}
+
+/// What a request is, as far as that could be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    Method(Method),
+    Notification,
+    /// A client's answer to a question of its server.
+    Response,
+    /// A legacy client opens its stream.
+    Get,
+    /// A legacy client ends its session.
+    Delete,
+    /// Refused before that.
+    Unknown,
+}
+
+impl What {
+    pub(super) const COUNT: usize = 23;
+
+    pub fn label(self) -> &'static str {
+        match self {
+            What::Method(method) => method.label(),
+            What::Notification => "notification",
+            What::Response => "response",
+            What::Get => "get",
+            What::Delete => "delete",
+            What::Unknown => "none",
+        }
+    }
+
+    /// Whether it is answered by something that goes on until somebody ends it, which no latency tells of.
+    pub(super) fn is_open_ended(self) -> bool {
+        matches!(self, What::Method(Method::Listen) | What::Get)
+    }
+
+    pub(super) fn index(self) -> usize {
+        match self {
+            What::Method(method) => index_of(method),
+            What::Notification => 18,
+            What::Response => 19,
+            What::Get => 20,
+            What::Delete => 21,
+            What::Unknown => 22,
+        }
+    }
+}
+
+/// Equal labels have equal places.
+fn index_of(method: Method) -> usize {
+    match method {
+        Method::Discover => 0,
+        Method::ToolsList => 1,
+        Method::ToolsCall => 2,
+        Method::PromptsList => 3,
+        Method::PromptsGet => 4,
+        Method::ResourcesList => 5,
+        Method::ResourcesTemplatesList => 6,
+        Method::ResourcesRead => 7,
+        Method::Complete => 8,
+        Method::Listen => 9,
+        Method::LegacyOnly(LegacyOnly::Initialize) => 10,
+        Method::LegacyOnly(LegacyOnly::Ping) => 11,
+        Method::LegacyOnly(LegacyOnly::SetLevel) => 12,
+        Method::LegacyOnly(LegacyOnly::Subscribe) => 13,
+        Method::LegacyOnly(LegacyOnly::Unsubscribe) => 14,
+        Method::LegacyOnly(LegacyOnly::Task) | Method::Task => 15,
+        Method::ServerToClient => 16,
+        Method::Custom => 17,
+    }
+}
+
+/// One side of a cell: an era, or that it is not known.
+pub(super) const SIDES: usize = 3;
+
+pub(super) fn side(era: Option<Era>) -> usize {
+    match era {
+        None => 0,
+        Some(Era::Modern) => 1,
+        Some(Era::Legacy) => 2,
+    }
+}
+
+pub(super) fn side_label(era: Option<Era>) -> &'static str {
+    era.map_or("none", Era::name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn equal_labels_and_only_they_share_a_place() {
+        let methods = [
+            "server/discover",
+            "tools/list",
+            "tools/call",
+            "prompts/list",
+            "prompts/get",
+            "resources/list",
+            "resources/templates/list",
+            "resources/read",
+            "completion/complete",
+            "subscriptions/listen",
+            "initialize",
+            "ping",
+            "logging/setLevel",
+            "resources/subscribe",
+            "resources/unsubscribe",
+            "tasks/list",
+            "tasks/get",
+            "roots/list",
+            "of/no/registry",
+        ];
+        let mut all: Vec<What> = methods.into_iter().map(|name| What::Method(Method::of(name))).collect();
+        all.extend([What::Notification, What::Response, What::Get, What::Delete, What::Unknown]);
+        let mut places = BTreeMap::new();
+        for what in all {
+            let before = places.insert(what.index(), what.label());
+            assert!(before.is_none_or(|label| label == what.label()), "{what:?}");
+        }
+        assert_eq!(places.keys().copied().collect::<Vec<_>>(), (0..What::COUNT).collect::<Vec<_>>());
+        let mut labels: Vec<_> = places.into_values().collect();
+        labels.sort_unstable();
+        labels.dedup();
+        assert_eq!(labels.len(), What::COUNT);
+    }
+}
