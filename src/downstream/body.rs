@@ -49,8 +49,10 @@ enum Kind {
 /// What ends a relayed body from our side.
 pub(super) struct Ends {
     when: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// The graceful last message of a subscription; without one the body breaks off.
+    /// The graceful last message of a subscription.
     last: Option<Bytes>,
+    /// Without a last message: the body ends as if it were complete, and does not break off.
+    quiet: bool,
 }
 
 impl Ends {
@@ -62,12 +64,12 @@ impl Ends {
                 () = shutdown.cut_short() => {}
             }
         };
-        Self { when: Box::pin(when), last: None }
+        Self { when: Box::pin(when), last: None, quiet: false }
     }
 
     /// Ends an exchange when the process ends.
     pub(super) fn cut(shutdown: Shutdown) -> Self {
-        Self { when: Box::pin(async move { shutdown.cut_short().await }), last: None }
+        Self { when: Box::pin(async move { shutdown.cut_short().await }), last: None, quiet: false }
     }
 
     /// Ends a subscription when the proxy drains, by the result that says so (B9.6).
@@ -77,7 +79,14 @@ impl Ends {
             "\ndata: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"resultType\":\"complete\",\"_meta\":{{\"{}\":{id}}}}}}}\n\n",
             meta::SUBSCRIPTION_ID
         );
-        Self { when: Box::pin(async move { shutdown.draining().await }), last: Some(Bytes::from(last)) }
+        let when = Box::pin(async move { shutdown.draining().await });
+        Self { when, last: Some(Bytes::from(last)), quiet: false }
+    }
+
+    /// Ends a legacy client's own stream when the proxy drains, without a word: that era has none, and the client comes
+    /// again.
+    pub(super) fn quietly(shutdown: Shutdown) -> Self {
+        Self { when: Box::pin(async move { shutdown.draining().await }), last: None, quiet: true }
     }
 }
 
@@ -252,6 +261,7 @@ impl Quiet {
         if ends.when.as_mut().poll(cx).is_ready() {
             return Poll::Ready(match ends.last.take().filter(|_| self.half.is_clean()) {
                 Some(last) => Next::Last(last),
+                None if ends.quiet => Next::End,
                 None => Next::Frame(Err(Overdue.into())),
             });
         }

@@ -5,6 +5,7 @@
 //! could be read. Rules: A12.1-A12.6, A12.14, A12.16; cases C18, C21, C25, C31.
 
 use super::body::{Ends, FrontBody};
+use super::client;
 use super::modern::check::{self, Refusal};
 use super::modern::respond;
 use super::read::Reader;
@@ -37,14 +38,14 @@ pub struct Front {
     inner: Arc<Inner>,
 }
 
-struct Inner {
-    relay: Arc<Relay>,
-    limits: Limits,
-    timeouts: FrontTimeouts,
+pub(super) struct Inner {
+    pub(super) relay: Arc<Relay>,
+    pub(super) limits: Limits,
+    pub(super) timeouts: FrontTimeouts,
     requests: Arc<Semaphore>,
     streams: Arc<Semaphore>,
-    shutdown: Shutdown,
-    metrics: Arc<FrontMetrics>,
+    pub(super) shutdown: Shutdown,
+    pub(super) metrics: Arc<FrontMetrics>,
 }
 
 impl Front {
@@ -85,7 +86,7 @@ impl Front {
             }
         };
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+            response.headers_mut().entry(ALLOW).or_insert(HeaderValue::from_static("POST"));
         }
         if is_event_stream(response.headers()) {
             record.streams();
@@ -117,29 +118,13 @@ impl Inner {
         record: &mut Record,
     ) -> Result<Answered, Refusal> {
         if request.method() != HttpMethod::POST {
-            // Sessions, and with them GET and DELETE, belong to legacy clients (A12.14).
-            let text = "only POST is served at this endpoint";
-            return Err(Refusal::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                code::INVALID_REQUEST,
-                "http-method",
-                text,
-            ));
+            return self.bare(upstream, request.method(), request.headers(), record).await;
         }
         let (head, body) = request.into_parts();
         // Before the body, so that bodies count among the requests in work.
         let Ok(place) = self.requests.clone().try_acquire_owned() else {
-            self.metrics.limit(Limit::Requests);
-            tracing::warn!(requests = self.limits.requests, "all places are taken; raise limits.requests");
-            let id = self.reader().glance(body).await;
-            let text = "the proxy has as many requests in work as it may";
-            return Err(Refusal::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                code::INTERNAL_ERROR,
-                "requests",
-                text,
-            )
-            .with_id(id));
+            let refusal = self.no_place();
+            return Err(refusal.with_id(self.reader().glance(body).await));
         };
         let text = self.reader().read(&head.headers, body).await?;
         let content_type = head.headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()));
@@ -159,6 +144,43 @@ impl Inner {
         Ok((response, Some(place)))
     }
 
+    /// A request without a body. Sessions, and with them GET and DELETE, belong to legacy clients (A12.14).
+    async fn bare(
+        &self,
+        upstream: &Arc<Upstream>,
+        verb: &HttpMethod,
+        headers: &HeaderMap,
+        record: &mut Record,
+    ) -> Result<Answered, Refusal> {
+        // A stream of the server's own is open as long as its client, like a subscription.
+        let place = if verb == HttpMethod::GET {
+            self.stream_place()?
+        } else {
+            self.requests.clone().try_acquire_owned().map_err(|_| self.no_place())?
+        };
+        if let Some(response) = self.legacy_verb(upstream, verb, headers, record).await? {
+            return Ok((response, Some(place)));
+        }
+        let text = "only POST is served here, and in front of legacy servers GET and DELETE in a session";
+        Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, code::INVALID_REQUEST, "http-method", text))
+    }
+
+    fn no_place(&self) -> Refusal {
+        self.metrics.limit(Limit::Requests);
+        tracing::warn!(requests = self.limits.requests, "all places are taken; raise limits.requests");
+        let text = "the proxy has as many requests in work as it may";
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, "requests", text)
+    }
+
+    fn stream_place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        self.streams.clone().try_acquire_owned().map_err(|_| {
+            self.metrics.limit(Limit::Streams);
+            tracing::warn!(streams = self.limits.streams, "all streams are taken; raise limits.streams");
+            let text = "the proxy has as many streams open as it may";
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, "streams", text)
+        })
+    }
+
     async fn message(
         &self,
         upstream: &Arc<Upstream>,
@@ -168,7 +190,14 @@ impl Inner {
         place: &mut OwnedSemaphorePermit,
     ) -> Result<Response<FrontBody>, Refusal> {
         let limits = json::Limits { nesting: self.limits.nesting, members: self.limits.members };
-        let message = jsonrpc::parse(text, limits).map_err(|malformed| {
+        let message = jsonrpc::parse(text.clone(), limits);
+        if client::era(&headers, &message) == Era::Legacy
+            && let Some(response) = self.legacy_post(upstream, &headers, &message, &text, record).await?
+        {
+            return Ok(response);
+        }
+        // The client is modern, or its server is: then the checks of that era tell it so.
+        let message = message.map_err(|malformed| {
             let reason = "envelope";
             Refusal::new(StatusCode::BAD_REQUEST, malformed.fault.code(), reason, malformed.fault.to_string())
                 .with_id(malformed.id)
@@ -197,7 +226,7 @@ impl Inner {
         let checked = check::request(&headers, &request);
         let method = checked.as_ref().map_or_else(|_| Method::of(&request.method), |c| c.method);
         let era = checked.as_ref().map_or_else(check::Refusal::era, |_| Era::Modern);
-        record.about(What::Method(method), era, name(&request, method).as_deref());
+        record.about(What::Method(method), era, name(&request).as_deref());
         checked?;
         let accepts = Accepts::parse(headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes));
         if accepts.nothing() {
@@ -212,14 +241,7 @@ impl Inner {
         }
         if method == Method::Listen {
             // From here on it counts among those and not among the requests in work.
-            let Ok(stream) = self.streams.clone().try_acquire_owned() else {
-                self.metrics.limit(Limit::Streams);
-                tracing::warn!(streams = self.limits.streams, "all streams are taken; raise limits.streams");
-                let text = "the proxy has as many subscriptions open as it may";
-                let status = StatusCode::SERVICE_UNAVAILABLE;
-                return Err(Refusal::new(status, code::INTERNAL_ERROR, "streams", text).with_id(Some(id)));
-            };
-            *place = stream;
+            *place = self.stream_place().map_err(|refusal| refusal.with_id(Some(id)))?;
         }
         let call = Call {
             request,
@@ -273,11 +295,11 @@ impl Inner {
     }
 
     /// A start that takes as long as the call itself may is over; what it began for others goes on without it.
-    async fn in_time(
+    pub(super) async fn in_time<T>(
         &self,
         deadline: Instant,
-        start: impl Future<Output = Result<Reply, Fault>>,
-    ) -> Result<Reply, Fault> {
+        start: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
         tokio::select! {
             biased;
             started = timeout_at(deadline, start) => started.unwrap_or_else(|_| {
@@ -386,8 +408,8 @@ enum First {
 }
 
 /// What the request is about, for the log: a tool's, prompt's or resource's name.
-fn name(request: &Request, method: Method) -> Option<String> {
-    let member = method.name_member()?;
+pub(super) fn name(request: &Request) -> Option<String> {
+    let member = Method::of(&request.method).name_member()?;
     let span = request.params.body()?.object.first(&request.text, member.as_str())?;
     jsonrpc::string(&request.text, span).map(|name| name.into_owned())
 }

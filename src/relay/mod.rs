@@ -3,7 +3,10 @@
 //! Owns which upstream serves a path, which pair of eras a call runs in, and planning anew, once, when a server turns
 //! out to be of the other era. Knows neither sockets nor either side's spelling. Architecture section 2.
 
+mod like;
 mod listen;
+
+pub use like::Like;
 
 use crate::config;
 use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, Replan, channel};

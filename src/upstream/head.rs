@@ -1,7 +1,8 @@
 //! Heads of requests to an upstream: which headers go, and which never do.
 //!
 //! Rules: A13, architecture "Security defaults". `Host` is the transport's. Nothing of the client's request goes on
-//! except what is named here or in `forward_headers`; never cookies, `Origin`, hop-by-hop headers or a session id.
+//! except what is named here or in `forward_headers`; never cookies, `Origin` or hop-by-hop headers, and a session id only
+//! where client and server are both legacy.
 
 use super::legacy::{Goodbye, Session};
 use super::transport::RequestHead;
@@ -107,6 +108,23 @@ impl Heads {
             }
         }
         RequestHead { method: Method::POST, headers }
+    }
+
+    /// A legacy client's own request, in the session that it names; `Accept` is ours to say (C25).
+    pub(super) fn passed(&self, verb: Method, client: &HeaderMap, names: &[&'static str]) -> RequestHead {
+        let mut headers = self.common(client);
+        for name in names {
+            if let Some(value) = client.get(*name) {
+                headers.insert(HeaderName::from_static(name), value.clone());
+            }
+        }
+        if verb != Method::POST {
+            headers.remove(CONTENT_TYPE);
+        }
+        if verb == Method::GET {
+            headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+        }
+        RequestHead { method: verb, headers }
     }
 
     /// The credential that a request of this client carries upstream, if it is the client's own.

@@ -1,4 +1,4 @@
-//! One HTTP request of a modern client, built from raw JSON text so that a test says every byte that matters.
+//! One HTTP request of a client, modern unless it is told otherwise, built from raw JSON text so that a test says every byte that matters.
 //!
 //! Owns the well-formed request and the ways to spoil it. Does not own sending (`client`).
 
@@ -19,6 +19,8 @@ pub struct Ask {
     pub headers: Headers,
     members: String,
     body: Option<Vec<u8>>,
+    /// Whose eyes the answer is looked at with: those of a legacy client.
+    pub legacy: bool,
 }
 
 pub fn call(tool: &str, arguments: &str) -> Ask {
@@ -51,12 +53,21 @@ impl Ask {
             headers: Headers::default(),
             members: String::new(),
             body: None,
+            legacy: false,
         };
         ask.header("Host", "127.0.0.1:8808")
             .header("Content-Type", "application/json")
             .header("Accept", "application/json, text/event-stream")
             .header("MCP-Protocol-Version", "2026-07-28")
             .header("Mcp-Method", method)
+    }
+
+    /// As a client of an older revision sends it: no claim, no mirrored headers, no version header yet.
+    pub fn old(method: &str) -> Self {
+        let mut ask = Self::new(method);
+        ask.legacy = true;
+        ask.meta.clear();
+        ask.without("Mcp-Method").without("MCP-Protocol-Version")
     }
 
     /// A bare request of another verb, without a body.

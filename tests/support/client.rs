@@ -7,7 +7,7 @@ use tokio::io::{AsyncWriteExt, DuplexStream};
 
 use super::http1::{Buffered, Framing, Headers};
 use super::sse::{Event, Reader};
-use super::{Ask, rpc, shape, within};
+use super::{Ask, rpc, shape, shape_legacy, within};
 
 /// An answer whose head has come; its body may still be open.
 #[derive(Debug)]
@@ -53,6 +53,14 @@ async fn head(mut io: Buffered<DuplexStream>, ask: &Ask) -> Answer {
     let status = head.line.split(' ').nth(1).and_then(|s| s.parse().ok()).expect("a status code");
     let framing = Framing::of_response(status, &head.headers);
     Answer { status, headers: head.headers, events: Reader::default(), io, framing, ask: ask.clone() }
+}
+
+fn looked_at(ask: &Ask, done: &Done, fields: &[String]) {
+    if ask.legacy {
+        shape_legacy::check(ask, done);
+    } else {
+        shape::check(ask, done, fields);
+    }
 }
 
 impl Answer {
@@ -103,14 +111,14 @@ impl Answer {
 
     pub async fn done(mut self) -> Done {
         let done = self.finish().await;
-        shape::check(&self.ask, &done, &self.events.fields);
+        looked_at(&self.ask, &done, &self.events.fields);
         done
     }
 
     /// As `done`, and gives back the connection for the next request.
     pub async fn done_keeping(mut self) -> (Done, Connection) {
         let done = self.finish().await;
-        shape::check(&self.ask, &done, &self.events.fields);
+        looked_at(&self.ask, &done, &self.events.fields);
         (done, Connection(self.io))
     }
 

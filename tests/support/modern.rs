@@ -63,6 +63,13 @@ impl ModernServer {
         net.serve(authority, Receiver::Modern, handler(move |seen, reply| server.clone().answer(seen, reply)))
     }
 
+    /// For tests in which it has taken a legacy server's place and is sent what it does not know.
+    pub fn start_unchecked(&self, net: &Net) -> Upstream {
+        let server = self.clone();
+        let answer = handler(move |seen, reply| server.clone().answer(seen, reply));
+        net.serve("up.test", Receiver::Unchecked, answer)
+    }
+
     pub async fn answer(self, seen: Arc<Seen>, reply: Reply) {
         let brief = seen.brief();
         let version = seen.header("mcp-protocol-version").unwrap_or_default();

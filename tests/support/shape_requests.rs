@@ -144,7 +144,12 @@ impl Checks<'_> {
         self.that(version.is_none(), "initialize has no MCP-Protocol-Version");
         self.that(seen.session().is_none(), "initialize has no session id");
         let params = &message["params"];
-        self.that(params["protocolVersion"] == LEGACY[0], "initialize asks for the latest legacy version");
+        // A legacy client's own says what that client wants.
+        let passed_on = params["clientInfo"]["name"] == super::old::NAME;
+        self.that(
+            passed_on || params["protocolVersion"] == LEGACY[0],
+            "initialize asks for the latest legacy version",
+        );
         self.that(params["capabilities"].as_object().is_some(), "initialize declares capabilities");
         for member in ["name", "version"] {
             let text = params["clientInfo"][member].as_str().is_some_and(|t| !t.is_empty());

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 pub struct Event {
     pub kind: String,
     pub data: String,
+    /// The last id that the stream has sent.
+    pub id: String,
 }
 
 #[derive(Debug, Default)]
@@ -17,6 +19,7 @@ pub struct Reader {
     after_cr: bool,
     kind: String,
     data: Option<String>,
+    id: String,
     ready: VecDeque<Event>,
     /// Every field name seen, in order; a comment counts as the empty name.
     pub fields: Vec<String>,
@@ -50,7 +53,7 @@ impl Reader {
         if line.is_empty() {
             let kind = std::mem::take(&mut self.kind);
             if let Some(data) = self.data.take() {
-                self.ready.push_back(Event { kind, data });
+                self.ready.push_back(Event { kind, data, id: self.id.clone() });
             }
             return;
         }
@@ -58,6 +61,7 @@ impl Reader {
         let value = value.strip_prefix(' ').unwrap_or(value);
         self.fields.push(name.to_owned());
         match name {
+            "id" => value.clone_into(&mut self.id),
             "event" => value.clone_into(&mut self.kind),
             "data" => match &mut self.data {
                 Some(data) => {

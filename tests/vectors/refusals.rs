@@ -3,7 +3,9 @@
 //! Statuses and codes are those of `basic/index` ("Error Codes", "_meta") and `basic/transports/streamable-http`
 //! of 2026-07-28.
 
-use crate::support::{Ask, CAPS, INFO, LegacyServer, Proxy, VERSION, call, get_prompt, json, list, read};
+use crate::support::{
+    Ask, CAPS, INFO, LegacyServer, ModernServer, Proxy, VERSION, call, get_prompt, json, list, read,
+};
 
 /// Sends each, expects status and code, and that the server was left alone.
 async fn refused(table: &[(&str, Ask, u16, i64)]) {
@@ -231,7 +233,7 @@ async fn a11_2_a_deciding_member_may_occur_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a1_1_a_legacy_client_is_told_the_versions() {
-    let (proxy, up) = Proxy::before(&LegacyServer::new()).await;
+    let (proxy, up) = Proxy::before_modern(&ModernServer::new()).await;
     let initialize = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
     let old =
         Ask::new("initialize").raw_body(initialize).without("MCP-Protocol-Version").without("Mcp-Method");
@@ -247,7 +249,7 @@ async fn a1_1_a_legacy_client_is_told_the_versions() {
         assert_eq!(done.data()["requested"], version);
     }
     proxy.send(&old.without("MCP-Protocol-Version")).await.is_error(400, -32020);
-    assert_eq!(up.briefs(), Vec::<String>::new());
+    assert_eq!(up.briefs(), ["server/discover"], "nothing but the proxy's own question");
 }
 
 #[tokio::test(start_paused = true)]

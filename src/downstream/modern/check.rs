@@ -1,8 +1,8 @@
 //! The checks that every request of a modern client passes before anything is done for it.
 //!
 //! Owns their order and their errors: version (header against body), `Mcp-Method`, `Mcp-Name`, the other required
-//! `_meta` members, methods that the revision does not have. Also tells a legacy client from a modern one; legacy
-//! clients are not served by this version and are told which version is.
+//! `_meta` members, methods that the revision does not have. A legacy client's request comes here only where the server is
+//! modern; such a client is told which version is served.
 //! Rules: A1.1, A4.1-A4.4, A11-A13; vectors D5-D10, D15, D22, D23; cases C01c, C27, C32; spec 2026-07-28
 //! basic/transports/streamable-http, Server Validation.
 
@@ -124,14 +124,14 @@ pub(in crate::downstream) fn notification(headers: &HeaderMap, params: &Params) 
 }
 
 /// The `MCP-Protocol-Version` header.
-enum Header<'a> {
+pub(in crate::downstream) enum Header<'a> {
     Absent,
     One(&'a str),
     /// Lines that differ, or bytes that no version has.
     Unusable,
 }
 
-fn header(headers: &HeaderMap) -> Header<'_> {
+pub(in crate::downstream) fn header(headers: &HeaderMap) -> Header<'_> {
     let mut lines = headers.get_all(MCP_PROTOCOL_VERSION).iter();
     let Some(first) = lines.next() else { return Header::Absent };
     if lines.any(|line| line != first) {
@@ -285,12 +285,12 @@ fn mismatch(text: String) -> Refusal {
     Refusal::new(StatusCode::BAD_REQUEST, code::HEADER_MISMATCH, "header", format!("header mismatch: {text}"))
 }
 
-fn unsupported(requested: &str) -> Refusal {
+pub(in crate::downstream) fn unsupported(requested: &str) -> Refusal {
     let requested: String = requested.chars().take(64).collect();
     let legacy = LegacyRevision::parse(&requested).is_some();
     let text = if legacy {
         format!(
-            "unsupported protocol version: this endpoint serves {MODERN}; clients of older revisions are not served yet"
+            "unsupported protocol version: this endpoint serves {MODERN}, as its server does; older clients are not bridged to such servers yet"
         )
     } else {
         format!("unsupported protocol version: this endpoint serves {MODERN}")

@@ -142,7 +142,7 @@ fn message_response(status: StatusCode, message: Payload, accepts: Accepts) -> R
     stream(FrontBody::event(&message))
 }
 
-fn json(status: StatusCode, message: Payload) -> Response<FrontBody> {
+pub(in crate::downstream) fn json(status: StatusCode, message: Payload) -> Response<FrontBody> {
     let mut response = Response::new(FrontBody::whole(message));
     *response.status_mut() = status;
     let headers = response.headers_mut();

@@ -146,6 +146,8 @@ pub enum What {
     Notification,
     /// A client's answer to a question of its server.
     Response,
+    /// A legacy client's array of messages.
+    Batch,
     /// A legacy client opens its stream.
     Get,
     /// A legacy client ends its session.
@@ -155,13 +157,14 @@ pub enum What {
 }
 
 impl What {
-    pub(super) const COUNT: usize = 23;
+    pub(super) const COUNT: usize = 24;
 
     pub fn label(self) -> &'static str {
         match self {
             What::Method(method) => method.label(),
             What::Notification => "notification",
             What::Response => "response",
+            What::Batch => "batch",
             What::Get => "get",
             What::Delete => "delete",
             What::Unknown => "none",
@@ -181,6 +184,7 @@ impl What {
             What::Get => 20,
             What::Delete => 21,
             What::Unknown => 22,
+            What::Batch => 23,
         }
     }
 }
@@ -253,7 +257,7 @@ mod tests {
             "of/no/registry",
         ];
         let mut all: Vec<What> = methods.into_iter().map(|name| What::Method(Method::of(name))).collect();
-        all.extend([What::Notification, What::Response, What::Get, What::Delete, What::Unknown]);
+        all.extend([What::Notification, What::Response, What::Batch, What::Get, What::Delete, What::Unknown]);
         let mut places = BTreeMap::new();
         for what in all {
             let before = places.insert(what.index(), what.label());

@@ -119,9 +119,12 @@ impl Tally {
         let kind = match self.what {
             What::Method(Method::Listen) => StreamKind::Listen,
             What::Get => StreamKind::ClientGet,
-            What::Method(_) | What::Notification | What::Response | What::Delete | What::Unknown => {
-                StreamKind::Answer
-            }
+            What::Method(_)
+            | What::Notification
+            | What::Response
+            | What::Batch
+            | What::Delete
+            | What::Unknown => StreamKind::Answer,
         };
         self.stream = self.meter.0.upstream.stream(kind);
     }

@@ -4,6 +4,7 @@
 //! The client's own request is never the probe (C40), and legacy is believed only once `initialize` has succeeded.
 //! Rules: A15.2-A15.6, B13; cases C34-C36, C39-C41; architecture section 4, "Era detection".
 
+mod presumption;
 mod probe;
 mod verdicts;
 
@@ -17,6 +18,8 @@ use crate::config::EraSetting;
 use crate::exchange::{Call, Fault, FaultKind, Principal};
 use crate::telemetry::metrics::Verdict;
 use crate::wire::version::Era;
+use hyper::HeaderMap;
+use presumption::Presumption;
 use probe::Probed;
 use std::sync::Arc;
 
@@ -28,6 +31,9 @@ pub struct Detector {
     /// What the verdict is filed under: scheme, host, port and path, without the query (B13).
     endpoint: String,
     probes: Flights<(), Detection>,
+    /// Probes for legacy clients, which need no session of the proxy's own.
+    looks: Flights<(), Detection>,
+    presumed: Arc<Presumption>,
 }
 
 /// How one detection ended.
@@ -43,7 +49,8 @@ impl Detector {
         let mut url = shared.transport.url().clone();
         url.set_query(None);
         let probes = Flights::new(shared.shutdown.clone());
-        Self { shared, legacy, verdicts, endpoint: url.into(), probes }
+        let looks = Flights::new(shared.shutdown.clone());
+        Self { shared, legacy, verdicts, endpoint: url.into(), probes, looks, presumed: Arc::default() }
     }
 
     /// The era in which the call goes on.
@@ -60,23 +67,42 @@ impl Detector {
             }
             return Ok(era);
         }
-        // A refused credential says nothing to the holder of another one. Whoever has waited for others' twice looks
-        // alone, so that a crowd of bad ones cannot keep a good one waiting.
-        for _ in 0..2 {
-            let Some(detection) = self.probes.join((), || self.detect(call)).await else {
-                return Err(Fault::new(FaultKind::Draining, "the proxy is shutting down"));
-            };
-            match detection.result {
-                Ok(era) => return Ok(era),
-                Err(fault) if detection.principal == call.principal => return Err(fault),
-                Err(Fault { kind: FaultKind::Unauthorized { .. } | FaultKind::RateLimited, .. }) => {}
-                // The words are another principal's (invariant 2).
-                Err(fault) => {
-                    return Err(Fault::new(fault.kind, "the upstream server's era could not be found out"));
-                }
-            }
+        shared_look(&self.probes, call.principal, || self.detect(call)).await
+    }
+
+    /// The era in which the request of a legacy client goes on. Nothing is opened for it: a server that is not modern is
+    /// sent what the client sent, and its own answer to `initialize` says what it is.
+    pub async fn of_legacy_client(
+        &self,
+        principal: Principal,
+        client: &HeaderMap,
+        initializes: bool,
+    ) -> Result<Era, Fault> {
+        match self.shared.settings.era {
+            EraSetting::Modern => return Ok(Era::Modern),
+            EraSetting::Legacy => return Ok(Era::Legacy),
+            EraSetting::Auto => {}
         }
-        self.detect(call).await.result
+        match self.verdicts.get(&self.endpoint) {
+            Some(Era::Legacy) => return Ok(Era::Legacy),
+            Some(Era::Modern) if !(initializes && self.presumed.claim_look()) => {
+                return Ok(Era::Modern);
+            }
+            Some(Era::Modern) => {}
+            None if self.presumed.holds() => return Ok(Era::Legacy),
+            None => {}
+        }
+        shared_look(&self.looks, principal, || self.look(principal, client)).await
+    }
+
+    /// A legacy client's request was refused as only a modern server refuses it: whether it is worth another look.
+    pub fn doubted(&self) -> bool {
+        let calm = self.presumed.doubt();
+        match self.verdicts.get(&self.endpoint) {
+            Some(Era::Legacy) => self.contradicted(Era::Legacy),
+            Some(Era::Modern) => true,
+            None => calm && self.shared.settings.era == EraSetting::Auto,
+        }
     }
 
     /// The upstream did not behave as `era`: the next call looks anew. Returns whether it will; not when the era is
@@ -98,6 +124,43 @@ impl Detector {
     /// One probe, for `mcp-janus probe`; leaves no verdict.
     pub async fn probe(&self, call: &Call) -> Finding {
         probe::probe(&self.shared, &call.headers).await.finding
+    }
+
+    fn look(
+        &self,
+        principal: Principal,
+        client: &HeaderMap,
+    ) -> impl Future<Output = Detection> + Send + use<> {
+        let (shared, verdicts, endpoint) =
+            (self.shared.clone(), self.verdicts.clone(), self.endpoint.clone());
+        let (presumed, headers) = (self.presumed.clone(), client.clone());
+        presumed.looked();
+        async move {
+            let Probed { finding, then } = probe::probe(&shared, &headers).await;
+            let result = match then {
+                probe::Then::Modern => {
+                    verdicts.set(&endpoint, Era::Modern);
+                    Ok(Era::Modern)
+                }
+                probe::Then::NoVerdict(fault) => Err(fault),
+                probe::Then::TryLegacy { .. } => {
+                    if verdicts.get(&endpoint) == Some(Era::Modern) {
+                        verdicts.contradict(&endpoint, Era::Modern);
+                    }
+                    presumed.hold();
+                    Ok(Era::Legacy)
+                }
+            };
+            match &result {
+                Ok(era) => {
+                    tracing::info!(upstream = %shared.settings.name, era = era.name(), probe = %finding, "era looked at for a legacy client");
+                }
+                Err(fault) => {
+                    tracing::warn!(upstream = %shared.settings.name, %fault, probe = %finding, "era not detected");
+                }
+            }
+            Detection { principal, result }
+        }
     }
 
     fn detect(&self, call: &Call) -> impl Future<Output = Detection> + Send + use<> {
@@ -151,6 +214,33 @@ fn verdict(era: Option<&Era>) -> Verdict {
         Some(Era::Legacy) => Verdict::Legacy,
         None => Verdict::Undecided,
     }
+}
+
+/// One look for all who wait for it. A refused credential says nothing to the holder of another one. Whoever has waited
+/// for others' twice looks alone, so that a crowd of bad ones cannot keep a good one waiting.
+async fn shared_look<F>(
+    looks: &Flights<(), Detection>,
+    principal: Principal,
+    look: impl Fn() -> F,
+) -> Result<Era, Fault>
+where
+    F: Future<Output = Detection> + Send + 'static,
+{
+    for _ in 0..2 {
+        let Some(detection) = looks.join((), &look).await else {
+            return Err(Fault::new(FaultKind::Draining, "the proxy is shutting down"));
+        };
+        match detection.result {
+            Ok(era) => return Ok(era),
+            Err(fault) if detection.principal == principal => return Err(fault),
+            Err(Fault { kind: FaultKind::Unauthorized { .. } | FaultKind::RateLimited, .. }) => {}
+            // The words are another principal's (invariant 2).
+            Err(fault) => {
+                return Err(Fault::new(fault.kind, "the upstream server's era could not be found out"));
+            }
+        }
+    }
+    look().await.result
 }
 
 /// Both phases in one text, where both failed.

@@ -1,9 +1,9 @@
 //! The driver for legacy servers: sessions, calls in them, and what a server sends in between.
 //!
-//! Owns one upstream's session pool (`pool`, `session`), the life of a call in a session (`call`, `question`), and what is
-//! told to those who listen (`listen`, `feed`, `listeners`). The
-//! driver knows no transport but the one it is given, and no downstream. Rules: A1.1, A2, A12.13, A12.22, A14, B5, B14;
-//! architecture section 4, "Session pool".
+//! Owns one upstream's session pool (`pool`, `session`), the life of a call in a session (`call`, `question`), what is told to
+//! those who listen (`listen`, `feed`, `listeners`), and what is passed on for legacy clients, who have sessions of their own
+//! (`relay`). The driver knows no transport but the one it is given, and no downstream. Rules: A1.1, A2, A12.13, A12.22, A14, B5,
+//! B14; architecture section 4, "Session pool".
 
 mod ask;
 mod beside;
@@ -17,11 +17,13 @@ mod open;
 mod places;
 mod pool;
 mod question;
+mod relay;
 mod session;
 
 pub use listen::Listening;
 pub use open::OpenFault;
 pub use pool::Lease;
+pub use relay::{Carries, Passage, Passed};
 pub(super) use session::Goodbye;
 pub use session::Session;
 
@@ -75,6 +77,11 @@ impl Legacy {
             Some(refusal) => Err(refusal.fault("a notification")),
             None => Ok(()),
         }
+    }
+
+    /// Passes a legacy client's request on and waits for the head of the answer.
+    pub async fn pass(&self, passage: &Passage) -> Result<Passed, Fault> {
+        relay::pass(&self.shared, passage).await
     }
 
     /// Sessions open now.

@@ -1,0 +1,108 @@
+//! One HTTP request of a legacy client, from its checks to the head of the response.
+//!
+//! Owns the order of the steps and how long each kind of answer may take. The body has been read and its place among the
+//! requests in work taken by then (`front`). Rules: A12.14, A12.19, A12.21; cases C16, C25, C27, C44.
+
+use super::check::{self, Checked};
+use super::respond;
+use crate::downstream::FrontBody;
+use crate::downstream::body::Ends;
+use crate::downstream::front::Inner;
+use crate::downstream::modern::check::Refusal;
+use crate::downstream::record::Record;
+use crate::exchange::{Fault, FaultKind, Principal};
+use crate::relay::Like;
+use crate::telemetry::metrics::{Ended, What};
+use crate::upstream::Upstream;
+use crate::upstream::legacy::{Carries, Passage};
+use crate::upstream::modern::is_event_stream;
+use crate::wire::json::Limits;
+use crate::wire::jsonrpc::{Malformed, Message};
+use crate::wire::payload::Payload;
+use crate::wire::version::Era;
+use bytes::Bytes;
+use hyper::header::AUTHORIZATION;
+use hyper::{HeaderMap, Method as HttpMethod, Response};
+use std::sync::Arc;
+use tokio::time::Instant;
+
+impl Inner {
+    /// A POST. `None`: the server is not legacy, so what such a client is told is not ours to say.
+    pub(in crate::downstream) async fn legacy_post(
+        &self,
+        upstream: &Arc<Upstream>,
+        headers: &HeaderMap,
+        message: &Result<Message, Malformed>,
+        text: &Bytes,
+        record: &mut Record,
+    ) -> Result<Option<Response<FrontBody>>, Refusal> {
+        let limits = Limits { nesting: self.limits.nesting, members: self.limits.members };
+        let Checked { carries, body, what } = check::body(message, text, limits)?;
+        let name = match message {
+            Ok(Message::Request(request)) => crate::downstream::front::name(request),
+            Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
+        };
+        record.about(what, Era::Legacy, name.as_deref());
+        if let Carries::Initialize(id) | Carries::Request(id) = &carries
+            && check::accepts(headers).nothing()
+        {
+            return Err(check::no_form(Some(id)));
+        }
+        let passage = Passage { carries, headers: headers.clone(), body };
+        Ok(self.pass(upstream, passage, record).await)
+    }
+
+    /// Any other verb. `None`: it is not served here.
+    pub(in crate::downstream) async fn legacy_verb(
+        &self,
+        upstream: &Arc<Upstream>,
+        verb: &HttpMethod,
+        headers: &HeaderMap,
+        record: &mut Record,
+    ) -> Result<Option<Response<FrontBody>>, Refusal> {
+        let Some(carries) = check::verb(verb, headers)? else { return Ok(None) };
+        let what = if carries == Carries::Stream { What::Get } else { What::Delete };
+        record.about(what, Era::Legacy, None);
+        let passage = Passage { carries, headers: headers.clone(), body: Payload::default() };
+        Ok(self.pass(upstream, passage, record).await)
+    }
+
+    async fn pass(
+        &self,
+        upstream: &Arc<Upstream>,
+        passage: Passage,
+        record: &mut Record,
+    ) -> Option<Response<FrontBody>> {
+        let deadline = Instant::now() + upstream.settings.timeouts.request;
+        let principal = Principal::of(passage.headers.get(AUTHORIZATION));
+        let streams = check::accepts(&passage.headers).event_stream;
+        let meter = record.meter();
+        let passed = self.in_time(deadline, self.relay.pass(upstream, principal, &passage, streams, &meter));
+        let passed = if passage.carries == Carries::Stream {
+            // A stream that has not begun when the drain does is not waited for.
+            tokio::select! {
+                passed = passed => passed,
+                () = self.shutdown.draining() => Err(Fault::new(FaultKind::Draining, "the proxy is shutting down")),
+            }
+        } else {
+            passed.await
+        };
+        let response = match passed {
+            Ok(Like::Unlike) => return None,
+            Ok(Like::Relayed(response)) => response,
+            Err(fault) => return Some(respond::fault(&fault, &passage.carries, record)),
+        };
+        record.outcome(if response.status().is_success() { Ended::Relayed } else { Ended::RelayedError });
+        // The server's own stream lives until either side ends it or the proxy drains; every other answer is due in time.
+        let ends = match &passage.carries {
+            Carries::Stream if is_event_stream(response.headers()) => Ends::quietly(self.shutdown.clone()),
+            Carries::Stream
+            | Carries::Initialize(_)
+            | Carries::Request(_)
+            | Carries::Batch(_)
+            | Carries::Unanswered
+            | Carries::End => Ends::at(deadline, self.shutdown.clone()),
+        };
+        Some(respond::relayed(response, self.timeouts.keep_alive, ends))
+    }
+}
