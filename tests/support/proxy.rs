@@ -57,6 +57,16 @@ impl Proxy {
         self.app.shutdown().drain();
     }
 
+    /// The first upstream, for what it holds.
+    pub fn upstream(&self) -> &mcp_janus::upstream::Upstream {
+        &self.app.relay().upstreams()[0]
+    }
+
+    /// The metrics as they are scraped.
+    pub fn metrics(&self) -> String {
+        self.app.metrics().render().expect("metrics")
+    }
+
     /// A client connection.
     pub fn connect(&self) -> DuplexStream {
         let (near, far) = tokio::io::duplex(256 * 1024);
