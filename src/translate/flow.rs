@@ -126,7 +126,7 @@ impl Flow {
     }
 
     /// What can go out.
-    pub fn next(&mut self) -> Option<Bytes> {
+    pub fn take(&mut self) -> Option<Bytes> {
         self.writer.out.as_mut()?.next()
     }
 
