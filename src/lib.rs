@@ -6,7 +6,7 @@
 //! 2. [`downstream`]: read the body, classify, check headers against it, build a [`exchange::Call`]
 //! 3. [`relay`]: pick the upstream, plan the pair of eras, run the call
 //! 4. [`upstream::legacy`]: take a session from the pool (initialize once), renumber, send, own the cancellation
-//! 5. [`translate`]: pure functions: request down; result, notification, error back
+//! 5. [`translate`]: pure functions: request down; result (whole, or in pieces while it comes), notification, error back
 //! 6. [`upstream::transport`]: HTTP POST to the one configured endpoint; the answer is JSON or an event stream
 //! 7. [`downstream`] again: JSON, or an event stream if anything came before the result
 //!

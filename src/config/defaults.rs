@@ -126,7 +126,13 @@ impl Default for UpstreamTimeouts {
 
 impl Default for UpstreamLimits {
     fn default() -> Self {
-        Self { message_bytes: 64 * MIB, pool_connections: 64, redirects: 3, resumptions: 5 }
+        Self {
+            message_bytes: 64 * MIB,
+            flow_bytes: 64 * KIB,
+            pool_connections: 64,
+            redirects: 3,
+            resumptions: 5,
+        }
     }
 }
 

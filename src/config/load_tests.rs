@@ -109,6 +109,7 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("timeouts@", "request", "'30'", "\"30\"", "\"30s\""),
     ("timeouts@", "pool_idle", "'-1s'", "\"-1s\"", "0s to 1d"),
     ("limits@", "message_bytes", "0", "0", "1KiB to 2GiB"),
+    ("limits@", "flow_bytes", "'3GiB'", "\"3GiB\"", "1KiB to 2GiB"),
     ("limits@", "pool_connections", "-1", "-1", "0 to 65536"),
     ("limits@", "redirects", "11", "11", "0 to 10"),
     ("limits@", "resumptions", "'x'", "\"x\"", "0 to 100"),

@@ -199,8 +199,10 @@ pub struct UpstreamTimeouts {
 
 #[derive(Debug, Clone)]
 pub struct UpstreamLimits {
-    /// Bytes of one upstream message (a JSON body or the data of one event); above: 502.
+    /// Bytes of one upstream message that is held (a JSON body or the data of one event); above: 502.
     pub message_bytes: usize,
+    /// Bytes of a legacy server's result from which on it goes to the client while it still comes.
+    pub flow_bytes: usize,
     /// Idle connections kept open to the upstream.
     pub pool_connections: usize,
     /// Redirects followed for one request, same origin only.

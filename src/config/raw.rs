@@ -113,6 +113,7 @@ pub(super) struct UpstreamTimeouts {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct UpstreamLimits {
     pub(super) message_bytes: Leaf,
+    pub(super) flow_bytes: Leaf,
     pub(super) pool_connections: Leaf,
     pub(super) redirects: Leaf,
     pub(super) resumptions: Leaf,

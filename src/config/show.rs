@@ -152,6 +152,7 @@ fn upstream(out: &mut Lines, upstream: &Upstream) {
 
     out.table(format_args!("upstream.{name}.limits"));
     out.set("message_bytes", size(upstream.limits.message_bytes));
+    out.set("flow_bytes", size(upstream.limits.flow_bytes));
     out.set("pool_connections", upstream.limits.pool_connections);
     out.set("redirects", upstream.limits.redirects);
     out.set("resumptions", upstream.limits.resumptions);

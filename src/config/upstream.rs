@@ -186,6 +186,7 @@ fn limits(path: &str, raw: &raw::UpstreamLimits, dir: &Path) -> Result<UpstreamL
             default.message_bytes,
             1 << 10..=1 << 31,
         )?,
+        flow_bytes: table.size("flow_bytes", &raw.flow_bytes, default.flow_bytes, 1 << 10..=1 << 31)?,
         pool_connections: table.count(
             "pool_connections",
             &raw.pool_connections,

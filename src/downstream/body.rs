@@ -1,11 +1,12 @@
 //! Bodies of responses to clients.
 //!
 //! Owns turning an exchange into an event stream (events that are ready together go out in one write, keep-alive
-//! comments in between) and passing a server's own body on, with keep-alive comments where it is an event stream. The
+//! comments in between, a result that passes as one event that grows) and passing a server's own body on, with keep-alive comments where it is an event stream. The
 //! body holds the request's place among those in work and its log record, and lets both go with its last byte.
 
 use super::half_event::HalfEvent;
 use super::modern::respond;
+use super::passing::{self, BrokenOff, Passing};
 use super::record::Record;
 use crate::exchange::{Fault, Outcome, Receiver, Step};
 use crate::shutdown::Shutdown;
@@ -13,7 +14,7 @@ use crate::upstream::UpstreamBody;
 use crate::wire::jsonrpc::Id;
 use crate::wire::meta;
 use crate::wire::payload::Payload;
-use crate::wire::sse;
+use crate::wire::sse::{self, DataLines};
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -24,10 +25,10 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// As much as is put together from events that are ready before it is handed to the connection.
-const WRITE: usize = 64 * 1024;
+pub(super) const WRITE: usize = 64 * 1024;
 
 /// A comment that may stand between the lines of an event too: without a blank line, which would end the event.
 const COMMENT: &[u8] = b":\n";
@@ -42,6 +43,7 @@ pub struct FrontBody {
 enum Kind {
     Whole(Payload),
     Stream(Box<Stream>),
+    Passing(Box<Passing>),
     Relayed(Incoming, Ends),
     RelayedStream(Incoming, Ends, Box<Quiet>),
 }
@@ -70,6 +72,10 @@ impl Ends {
     /// Ends an exchange when the process ends.
     pub(super) fn cut(shutdown: Shutdown) -> Self {
         Self { when: Box::pin(async move { shutdown.cut_short().await }), last: None, quiet: false }
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.when.as_mut().poll(cx)
     }
 
     /// Ends a subscription when the proxy drains, by the result that says so (B9.6).
@@ -102,6 +108,10 @@ struct Stream {
     /// The caller's.
     id: Id,
     ready: VecDeque<Bytes>,
+    /// The event of a result that passes, once it has begun.
+    lines: Option<DataLines>,
+    /// That result has no end.
+    broken: Option<BrokenOff>,
     keep_alive: Interval,
     ends: Ends,
 }
@@ -124,21 +134,36 @@ impl FrontBody {
     pub(super) fn stream(
         receiver: Receiver,
         id: Id,
-        first: Option<Payload>,
+        first: Option<Step>,
         keep_alive: Duration,
         ends: Ends,
     ) -> Self {
         let mut ready = VecDeque::new();
-        if let Some(message) = first {
-            encode(&mut ready, &message);
+        let mut lines = None;
+        match first {
+            Some(Step::Event(event)) => encode(&mut ready, event.message()),
+            Some(Step::Piece(piece)) => {
+                let mut out = BytesMut::new();
+                lines.get_or_insert_with(DataLines::default).part(&mut out, &piece);
+                ready.push_back(out.freeze());
+            }
+            // With an outcome in hand there is no need of a stream.
+            Some(Step::Outcome(_)) | None => {}
         }
         Self::of(Kind::Stream(Box::new(Stream {
             receiver: Some(receiver),
             id,
             ready,
+            lines,
+            broken: None,
             keep_alive: ticks(keep_alive),
             ends,
         })))
+    }
+
+    /// A JSON body whose beginning has come.
+    pub(super) fn passing(receiver: Receiver, first: Bytes, ends: Ends) -> Self {
+        Self::of(Kind::Passing(Box::new(Passing::new(receiver, first, ends))))
     }
 
     /// A stream of one message, for a client that takes nothing else.
@@ -193,56 +218,74 @@ fn encode(ready: &mut VecDeque<Bytes>, message: &Payload) {
 }
 
 impl Stream {
-    fn poll(&mut self, cx: &mut Context<'_>, record: &mut Option<Record>) -> Poll<Option<Bytes>> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        record: &mut Option<Record>,
+    ) -> Poll<Option<Result<Bytes, BoxError>>> {
         if let Some(bytes) = self.ready.pop_front() {
             self.keep_alive.reset();
-            return Poll::Ready(Some(bytes));
+            return Poll::Ready(Some(Ok(bytes)));
         }
-        let Some(receiver) = &mut self.receiver else { return Poll::Ready(None) };
         let mut out = BytesMut::new();
-        let mut over = false;
         while out.len() < WRITE {
+            let Some(receiver) = &mut self.receiver else { break };
             match receiver.poll_next(cx) {
                 Poll::Ready(Some(Step::Event(event))) => sse::encode_data(&mut out, event.message().parts()),
-                Poll::Ready(Some(Step::Outcome(outcome))) => {
-                    let message = respond::in_band(outcome, &self.id, record);
-                    encode(&mut self.ready, &message);
-                    over = true;
-                    break;
+                Poll::Ready(Some(Step::Piece(piece))) => {
+                    self.lines.get_or_insert_with(DataLines::default).part(&mut out, &piece);
                 }
-                Poll::Ready(None) => {
-                    over = true;
-                    break;
-                }
-                Poll::Pending if self.ends.when.as_mut().poll(cx).is_ready() => {
-                    let message = respond::in_band(Outcome::Fault(Fault::cut_short()), &self.id, record);
-                    encode(&mut self.ready, &message);
-                    over = true;
-                    break;
+                Poll::Ready(Some(Step::Outcome(outcome))) => self.end(Some(outcome), &mut out, record),
+                Poll::Ready(None) => self.end(None, &mut out, record),
+                Poll::Pending if self.ends.poll(cx).is_ready() => {
+                    self.end(Some(Outcome::Fault(Fault::cut_short())), &mut out, record);
                 }
                 Poll::Pending => break,
             }
         }
-        if over {
-            self.receiver = None;
-            if !out.is_empty() {
-                // In one write with what comes before it, where it is small.
-                if let [last] = self.ready.make_contiguous()
-                    && last.len() < WRITE
-                {
-                    out.extend_from_slice(last);
-                    self.ready.clear();
-                }
-                return Poll::Ready(Some(out.freeze()));
-            }
-            return Poll::Ready(self.ready.pop_front());
-        }
         if !out.is_empty() {
             self.keep_alive.reset();
-            return Poll::Ready(Some(out.freeze()));
+            // In one write with what comes before it, where it is small.
+            if let [last] = self.ready.make_contiguous()
+                && last.len() < WRITE
+            {
+                out.extend_from_slice(last);
+                self.ready.clear();
+            }
+            return Poll::Ready(Some(Ok(out.freeze())));
         }
-        ready!(self.keep_alive.poll_tick(cx));
-        Poll::Ready(Some(Bytes::from_static(sse::KEEP_ALIVE)))
+        if self.receiver.is_none() {
+            let broken = self.broken.take().map(|broken| Err(broken.into()));
+            return Poll::Ready(self.ready.pop_front().map(Ok).or(broken));
+        }
+        loop {
+            ready!(self.keep_alive.poll_tick(cx));
+            match &self.lines {
+                None => return Poll::Ready(Some(Ok(Bytes::from_static(sse::KEEP_ALIVE)))),
+                Some(lines) if lines.is_between() => {
+                    return Poll::Ready(Some(Ok(Bytes::from_static(COMMENT))));
+                }
+                // In the middle of a line a comment would break it.
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// The exchange is over: with its outcome as the last event, or with what the outcome means for a result that
+    /// has begun to pass.
+    fn end(&mut self, outcome: Option<Outcome>, out: &mut BytesMut, record: &mut Option<Record>) {
+        self.receiver = None;
+        match (self.lines.take(), outcome) {
+            (Some(lines), outcome) => match passing::settle(outcome, record) {
+                Ok(()) => lines.end(out),
+                Err(broken) => self.broken = Some(broken),
+            },
+            (None, Some(outcome)) => {
+                let message = respond::in_band(outcome, &self.id, record);
+                encode(&mut self.ready, &message);
+            }
+            (None, None) => {}
+        }
     }
 }
 
@@ -297,7 +340,10 @@ impl Body for FrontBody {
                 ready!(Pin::new(message).poll_frame(cx)).map(|frame| frame.map_err(BoxError::from))
             }
             Kind::Stream(stream) => {
-                ready!(stream.poll(cx, &mut this.record)).map(|bytes| Ok(Frame::data(bytes)))
+                ready!(stream.poll(cx, &mut this.record)).map(|bytes| bytes.map(Frame::data))
+            }
+            Kind::Passing(passing) => {
+                ready!(passing.poll(cx, &mut this.record)).map(|bytes| bytes.map(Frame::data))
             }
             Kind::Relayed(body, ends) => match Pin::new(body).poll_frame(cx) {
                 Poll::Ready(frame) => frame.map(|frame| frame.map_err(BoxError::from)),
@@ -322,7 +368,10 @@ impl Body for FrontBody {
     fn is_end_stream(&self) -> bool {
         match &self.kind {
             Kind::Whole(message) => message.is_end_stream(),
-            Kind::Stream(stream) => stream.receiver.is_none() && stream.ready.is_empty(),
+            Kind::Stream(stream) => {
+                stream.receiver.is_none() && stream.ready.is_empty() && stream.broken.is_none()
+            }
+            Kind::Passing(passing) => passing.is_over(),
             Kind::Relayed(body, _) | Kind::RelayedStream(body, ..) => body.is_end_stream(),
         }
     }
@@ -331,7 +380,7 @@ impl Body for FrontBody {
         match &self.kind {
             Kind::Whole(message) => message.size_hint(),
             Kind::Relayed(body, _) => body.size_hint(),
-            Kind::Stream(_) | Kind::RelayedStream(..) => SizeHint::default(),
+            Kind::Stream(_) | Kind::Passing(_) | Kind::RelayedStream(..) => SizeHint::default(),
         }
     }
 }

@@ -274,6 +274,9 @@ impl Inner {
                 Ok(Reply::Exchange(receiver)) => receiver,
             };
             match self.first(&mut receiver, accepts).await {
+                First::Passing(first) => {
+                    return respond::passing(receiver, first, Ends::cut(self.shutdown.clone()));
+                }
                 First::Stream(first) => {
                     let ends = Ends::cut(self.shutdown.clone());
                     return respond::stream(FrontBody::stream(
@@ -321,11 +324,13 @@ impl Inner {
             };
             match step {
                 Some(Step::Outcome(outcome)) => return First::Outcome(outcome),
-                Some(Step::Event(event)) if accepts.event_stream => {
-                    return First::Stream(Some(event.message().clone()));
+                // Its beginning: from here on nothing else can come.
+                Some(Step::Piece(piece)) if accepts.json => return First::Passing(piece),
+                Some(step @ (Step::Event(_) | Step::Piece(_))) if accepts.event_stream => {
+                    return First::Stream(Some(step));
                 }
                 // A client that takes only JSON gets only the outcome (C25).
-                Some(Step::Event(_)) => {}
+                Some(Step::Event(_) | Step::Piece(_)) => {}
                 None => {
                     let fault = Fault::new(FaultKind::Internal, "the proxy lost track of this call");
                     return First::Outcome(Outcome::Fault(fault));
@@ -404,7 +409,10 @@ impl Inner {
 
 enum First {
     Outcome(Outcome),
-    Stream(Option<crate::wire::payload::Payload>),
+    /// A result that passes; what has come of it.
+    Passing(Bytes),
+    /// What has come.
+    Stream(Option<Step>),
 }
 
 /// What the request is about, for the log: a tool's, prompt's or resource's name.

@@ -11,6 +11,7 @@ mod front;
 mod half_event;
 mod legacy;
 pub mod modern;
+mod passing;
 mod read;
 mod record;
 

@@ -3,16 +3,19 @@
 //! Owns the two rules that keep invariant 1: `finish` consumes the sender, so there is no second outcome; a sender
 //! dropped without it reports the call as lost. Dropping the receiver is cancellation; the sender learns of it by
 //! `cancelled`. A full row makes the sender wait, which is how a slow client slows its server down.
+//!
+//! A large result may go through the same row in pieces; `Outcome::Flowed` then says that it was whole and good.
 
 use super::{Event, Fault, FaultKind, Outcome};
+use bytes::Bytes;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-/// One exchange with room for `events` notifications of `bytes` in all that the receiver has not taken yet. One that
-/// is larger than that waits until it is alone.
+/// One exchange with room for `events` notifications, or pieces of a result, of `bytes` in all that the receiver has
+/// not taken yet. One that is larger than that waits until it is alone.
 pub fn channel(events: usize, bytes: usize) -> (Sender, Receiver) {
     let (event_tx, event_rx) = mpsc::channel(events.max(1));
     let (outcome_tx, outcome_rx) = oneshot::channel();
@@ -22,10 +25,16 @@ pub fn channel(events: usize, bytes: usize) -> (Sender, Receiver) {
     (sender, Receiver { events: event_rx, outcome: Some(outcome_rx) })
 }
 
+#[derive(Debug)]
+enum Item {
+    Event(Event),
+    Piece(Bytes),
+}
+
 /// The driver's half.
 #[derive(Debug)]
 pub struct Sender {
-    events: mpsc::Sender<(Event, OwnedSemaphorePermit)>,
+    events: mpsc::Sender<(Item, OwnedSemaphorePermit)>,
     outcome: oneshot::Sender<Outcome>,
     /// Bytes that may still wait.
     room: Arc<Semaphore>,
@@ -35,13 +44,24 @@ pub struct Sender {
 impl Sender {
     /// Waits for room. An event for a caller that has gone is dropped: `cancelled` reports that.
     pub async fn event(&self, event: Event) {
-        let bytes = u32::try_from(event.message().len()).unwrap_or(u32::MAX).min(self.most);
+        let bytes = event.message().len();
+        self.item(Item::Event(event), bytes).await;
+    }
+
+    /// A piece of the result, which nothing but further pieces and the outcome may follow. Waits for room.
+    pub async fn piece(&self, piece: Bytes) {
+        let bytes = piece.len();
+        self.item(Item::Piece(piece), bytes).await;
+    }
+
+    async fn item(&self, item: Item, bytes: usize) {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.most);
         tokio::select! {
             biased;
             () = self.events.closed() => {}
             // The row is never closed by us, so there is room in time or the caller goes.
             Ok(place) = self.room.clone().acquire_many_owned(bytes) => {
-                let _ = self.events.send((event, place)).await;
+                let _ = self.events.send((item, place)).await;
             }
         }
     }
@@ -60,7 +80,7 @@ impl Sender {
 /// The caller's half.
 #[derive(Debug)]
 pub struct Receiver {
-    events: mpsc::Receiver<(Event, OwnedSemaphorePermit)>,
+    events: mpsc::Receiver<(Item, OwnedSemaphorePermit)>,
     /// Taken when the outcome has been handed out.
     outcome: Option<oneshot::Receiver<Outcome>>,
 }
@@ -69,6 +89,8 @@ pub struct Receiver {
 #[derive(Debug)]
 pub enum Step {
     Event(Event),
+    /// Of the result.
+    Piece(Bytes),
     Outcome(Outcome),
 }
 
@@ -82,8 +104,11 @@ impl Receiver {
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Step>> {
         let Some(outcome) = self.outcome.as_mut() else { return Poll::Ready(None) };
         // The sender hands over the outcome before it gives up its events, so the row runs dry first.
-        if let Some((event, _place)) = ready!(self.events.poll_recv(cx)) {
-            return Poll::Ready(Some(Step::Event(event)));
+        if let Some((item, _place)) = ready!(self.events.poll_recv(cx)) {
+            return Poll::Ready(Some(match item {
+                Item::Event(event) => Step::Event(event),
+                Item::Piece(piece) => Step::Piece(piece),
+            }));
         }
         let outcome = ready!(Pin::new(outcome).poll(cx)).unwrap_or_else(|_| Outcome::Fault(Fault::lost()));
         self.outcome = None;

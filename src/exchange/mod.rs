@@ -43,6 +43,9 @@ impl Event {
 pub enum Outcome {
     /// The server's result: a whole JSON-RPC message under the caller's id.
     Result(Payload),
+    /// The server's result has gone through the channel in pieces, and all of it was good. Any other outcome after a
+    /// piece means that the result broke off.
+    Flowed,
     /// The server's own error: a whole JSON-RPC message under the caller's id.
     Error(Payload),
     /// The server's own error that says it does not have the method (-32601); likewise whole.

@@ -1,5 +1,6 @@
 //! A legacy server's result as a modern client is to see it.
 //!
+//! Owns results that are held whole; `flow` does the same to one that passes.
 //! Rules: A4.10, A4.11, A4.13, A5.14, A7.9, B12; vectors D12-D14, D19, D20, D66; tools of a list in `tools`.
 
 use super::{declared, tools};
@@ -11,7 +12,7 @@ use crate::wire::payload::Payload;
 use bytes::Bytes;
 
 /// What a legacy result cannot say in its own right: a modern meaning of these names was not intended (A4.10, A4.11).
-const OVERWRITTEN: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
+pub(super) const OVERWRITTEN: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
 /// Members that completion values may have at most (A7.9).
 const COMPLETION_VALUES: usize = 100;
@@ -75,10 +76,7 @@ pub fn to_modern(
         splice.replace(span, id.raw().clone());
     }
     let mut add = String::with_capacity(160 + server_info.len());
-    add.push_str("\"resultType\":\"complete\"");
-    if method.cacheable() {
-        add.push_str(",\"ttlMs\":0,\"cacheScope\":\"private\"");
-    }
+    add.push_str(stamp(method));
     match &body.meta {
         Some(object) => meta_of(&mut splice, text, object, server_info),
         None => {
@@ -110,8 +108,17 @@ pub fn to_modern(
     Translated { message: splice.finish(), findings }
 }
 
+/// The members that every modern result of this method has (A4.10, A4.11).
+pub(super) fn stamp(method: Method) -> &'static str {
+    if method.cacheable() {
+        "\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\""
+    } else {
+        "\"resultType\":\"complete\""
+    }
+}
+
 /// A server's own value under the reserved name stays (A4.13).
-fn meta_of(splice: &mut Splice<'_>, text: &Bytes, object: &Object, server_info: &Bytes) {
+pub(super) fn meta_of(splice: &mut Splice<'_>, text: &Bytes, object: &Object, server_info: &Bytes) {
     let mut add = String::new();
     if object.first(text, meta::SERVER_INFO).is_none() {
         push_server_info(&mut add, server_info);
@@ -124,7 +131,7 @@ fn meta_of(splice: &mut Splice<'_>, text: &Bytes, object: &Object, server_info: 
     );
 }
 
-fn push_server_info(out: &mut String, server_info: &Bytes) {
+pub(super) fn push_server_info(out: &mut String, server_info: &Bytes) {
     out.push('"');
     out.push_str(meta::SERVER_INFO);
     out.push_str("\":");

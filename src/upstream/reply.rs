@@ -1,22 +1,28 @@
 //! What came back for one POST: messages one after another, a bare acceptance, or a refusal.
 //!
-//! Owns reading both answer styles (a JSON body, an event stream) into parsed messages, one at a time and bounded, and
-//! the body of a refusal. Does not own what a refusal means: the era drivers decide that by status and code.
+//! Owns reading both answer styles (a JSON body, an event stream) into parsed messages, one at a time and bounded, a
+//! large result in translated pieces where it may pass so (`gather`, `pass`), and the body of a refusal. Does not own what a refusal means: the era drivers decide that by status and code.
 //! Rules: A12, A13.7, A14.1 (arrays from a 2025-03-26 server); cases C11, C13, C31, C36.
 
 use super::transport::SendError;
 use crate::exchange::{Fault, FaultKind};
+use crate::translate::flow::Flow;
 use crate::wire::headers::ContentType;
 use crate::wire::json::{Cursor, Limits, Span};
 use crate::wire::jsonrpc::{self, Id, Message, Reply as RpcReply, Response as RpcResponse, code};
 use crate::wire::sse;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::collections::VecDeque;
 use std::time::Duration;
+
+mod gather;
+mod pass;
+
+use gather::{Bounds, Gather};
 
 /// As much of a refusal's body as is read: enough for any JSON-RPC error that says something.
 const REFUSAL_BYTES: usize = 64 * 1024;
@@ -63,11 +69,23 @@ pub(super) struct Messages {
     source: Source,
     queue: VecDeque<Message>,
     limits: Limits,
-    message_bytes: usize,
+    bounds: Bounds,
+    /// The message that is coming.
+    gather: Gather,
+    /// It, if it passes.
+    flow: Option<Box<Flow>>,
     retry: Option<Duration>,
     /// A message has come since this stream was opened.
     moved: bool,
     awaited: Option<u64>,
+}
+
+/// What has come.
+#[allow(clippy::large_enum_variant, reason = "lives for one match")]
+pub(super) enum Arrival {
+    Message(Message),
+    /// The result that is waited for has begun; [`Messages::piece`] gives it.
+    Flow,
 }
 
 enum Source {
@@ -106,7 +124,9 @@ impl Messages {
             source,
             queue: VecDeque::new(),
             limits,
-            message_bytes,
+            bounds: Bounds { message_bytes, flow_bytes: usize::MAX, plan: None },
+            gather: Gather::default(),
+            flow: None,
             retry: None,
             moved: false,
             awaited: None,
@@ -115,37 +135,68 @@ impl Messages {
 
     /// The next message; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Message>, Break> {
+        match self.arrival().await? {
+            Some(Arrival::Message(message)) => Ok(Some(message)),
+            // Nothing passes without a plan.
+            Some(Arrival::Flow) => Err(Break::TooLarge),
+            None => Ok(None),
+        }
+    }
+
+    /// The next message, or the beginning of one that passes by the plan; `None` at the end.
+    pub(super) async fn arrival(&mut self) -> Result<Option<Arrival>, Break> {
         loop {
             if let Some(message) = self.queue.pop_front() {
                 self.moved = true;
-                return Ok(Some(message));
+                return Ok(Some(Arrival::Message(message)));
             }
             match &mut self.source {
                 Source::Done => return Ok(None),
                 Source::Other(media_type) => return Err(Break::ContentType(std::mem::take(media_type))),
-                Source::Json(body) => {
-                    let text = collect(body, self.message_bytes).await?;
-                    self.source = Source::Done;
-                    for message in split(text, self.limits)? {
-                        self.queue.push_back(message.map_err(|_| Break::NotAMessage)?);
+                Source::Json(body) => match frame(body).await? {
+                    // One that is there as a whole is taken as a whole.
+                    Some(data) if body.is_end_stream() => {
+                        self.gather.hold(data, self.bounds.message_bytes)?;
                     }
-                }
-                Source::Events(body, decoder) => match decoder.next_event() {
-                    Some(Ok(event)) => {
-                        self.retry = event.retry.or(self.retry);
-                        self.take(event)?;
+                    Some(data) => self.flow = self.gather.hold_or_pass(data, &self.bounds)?.map(Box::new),
+                    None => {
+                        self.source = Source::Done;
+                        for message in split(self.gather.join(), self.limits)? {
+                            self.queue.push_back(message.map_err(|_| Break::NotAMessage)?);
+                        }
+                    }
+                },
+                Source::Events(body, decoder) if decoder.is_in_pieces() => match decoder.next_piece() {
+                    Some(Ok(sse::Piece::Data(data))) => {
+                        self.flow = self.gather.hold_or_pass(data, &self.bounds)?.map(Box::new);
+                    }
+                    Some(Ok(sse::Piece::End { retry })) => {
+                        self.retry = retry.or(self.retry);
+                        let text = self.gather.join();
+                        self.take(text)?;
                     }
                     Some(Err(sse::SseError::TooLarge { .. })) => return Err(Break::TooLarge),
-                    None => match body.frame().await {
-                        Some(Ok(frame)) => {
-                            if let Ok(data) = frame.into_data() {
-                                decoder.feed(data);
-                            }
-                        }
-                        Some(Err(_)) => return Err(Break::Body),
+                    None => match frame(body).await? {
+                        Some(data) => decoder.feed(data),
                         None => return Ok(None),
                     },
                 },
+                Source::Events(body, decoder) => match decoder.next_event() {
+                    Some(Ok(event)) => {
+                        self.retry = event.retry.or(self.retry);
+                        self.take(event.data)?;
+                    }
+                    Some(Err(sse::SseError::TooLarge { .. })) => return Err(Break::TooLarge),
+                    None if decoder.held() > self.bounds.flow_bytes => decoder.in_pieces(),
+                    None => match frame(body).await? {
+                        Some(data) => decoder.feed(data),
+                        None => return Ok(None),
+                    },
+                },
+            }
+            if self.flow.is_some() {
+                self.moved = true;
+                return Ok(Some(Arrival::Flow));
             }
         }
     }
@@ -177,11 +228,11 @@ impl Messages {
     }
 
     /// Events that hold no JSON-RPC message are passed over (C13); one that might have been ours is not.
-    fn take(&mut self, event: sse::Event) -> Result<(), Break> {
-        if event.data.is_empty() {
+    fn take(&mut self, data: Bytes) -> Result<(), Break> {
+        if data.is_empty() {
             return Ok(());
         }
-        for message in split(event.data, self.limits)? {
+        for message in split(data, self.limits)? {
             match message {
                 Ok(message) => self.queue.push_back(message),
                 Err(NotAMessage(Some(id)))
@@ -247,26 +298,24 @@ pub(super) async fn collect<B>(body: &mut B, limit: usize) -> Result<Bytes, Brea
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let mut first: Option<Bytes> = None;
-    let mut joined = BytesMut::new();
+    let mut gather = Gather::default();
+    while let Some(data) = frame(body).await? {
+        gather.hold(data, limit)?;
+    }
+    Ok(gather.join())
+}
+
+/// The next bytes of a body.
+async fn frame<B>(body: &mut B) -> Result<Option<Bytes>, Break>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| Break::Body)?.into_data() else { continue };
-        let so_far = first.as_ref().map_or(joined.len(), Bytes::len);
-        if so_far + data.len() > limit {
-            return Err(Break::TooLarge);
-        }
-        match first.take() {
-            None if joined.is_empty() => first = Some(data),
-            None => joined.extend_from_slice(&data),
-            Some(before) => {
-                let expected = body.size_hint().lower().min(limit as u64) as usize;
-                joined.reserve(before.len() + data.len() + expected);
-                joined.extend_from_slice(&before);
-                joined.extend_from_slice(&data);
-            }
+        if let Ok(data) = frame.map_err(|_| Break::Body)?.into_data() {
+            return Ok(Some(data));
         }
     }
-    Ok(first.unwrap_or_else(|| joined.freeze()))
+    Ok(None)
 }
 
 /// A response with a status other than 2xx.

@@ -17,6 +17,11 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::{memchr, memchr2};
 
+mod pieces;
+
+pub use pieces::Piece;
+use pieces::Pieces;
+
 /// A comment that keeps intermediaries from cutting an idle stream (C16).
 pub const KEEP_ALIVE: &[u8] = b":\n\n";
 
@@ -29,27 +34,56 @@ const LINE_OVERHEAD: usize = 16;
 /// raw line end is whitespace only, so the value a reader gets is the same.
 pub fn encode_data(out: &mut BytesMut, parts: &[Bytes]) {
     out.reserve(parts.iter().map(Bytes::len).sum::<usize>() + 8);
-    out.extend_from_slice(b"data: ");
-    let mut after_cr = false;
+    let mut lines = DataLines::default();
     for part in parts {
-        let mut rest: &[u8] = part;
-        if after_cr && !rest.is_empty() {
+        lines.part(out, part);
+    }
+    lines.end(out);
+}
+
+/// The data of one event that is written in parts. Whatever its parts hold, it is over only with [`end`](Self::end).
+#[derive(Debug, Default)]
+pub struct DataLines {
+    /// A line has begun and not ended.
+    open: bool,
+    after_cr: bool,
+}
+
+impl DataLines {
+    pub fn part(&mut self, out: &mut BytesMut, part: &[u8]) {
+        let mut rest = part;
+        if self.after_cr && !rest.is_empty() {
+            self.after_cr = false;
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
-            after_cr = false;
         }
-        while let Some(end) = memchr2(b'\r', b'\n', rest) {
+        while !rest.is_empty() {
+            if !std::mem::replace(&mut self.open, true) {
+                out.extend_from_slice(b"data: ");
+            }
+            let Some(end) = memchr2(b'\r', b'\n', rest) else {
+                out.extend_from_slice(rest);
+                return;
+            };
             out.extend_from_slice(&rest[..end]);
-            out.extend_from_slice(b"\ndata: ");
+            out.extend_from_slice(b"\n");
+            self.open = false;
             let cr = rest[end] == b'\r';
             rest = &rest[end + 1..];
             if cr {
-                after_cr = rest.is_empty();
+                self.after_cr = rest.is_empty();
                 rest = rest.strip_prefix(b"\n").unwrap_or(rest);
             }
         }
-        out.extend_from_slice(rest);
     }
-    out.extend_from_slice(b"\n\n");
+
+    /// A line may stand here that is not one of data.
+    pub fn is_between(&self) -> bool {
+        !self.open
+    }
+
+    pub fn end(self, out: &mut BytesMut) {
+        out.extend_from_slice(if self.open { b"\n\n" } else { b"data: \n\n" });
+    }
 }
 
 /// One event, or the id or reconnection time that came without data.
@@ -96,6 +130,8 @@ pub struct Decoder {
     failed: bool,
     block: Block,
     last_event_id: Option<Bytes>,
+    /// The event under way, if it is given in pieces.
+    pieces: Option<Pieces>,
 }
 
 impl Decoder {
@@ -110,6 +146,7 @@ impl Decoder {
             failed: false,
             block: Block::default(),
             last_event_id: None,
+            pieces: None,
         }
     }
 
@@ -190,6 +227,7 @@ impl Decoder {
         self.chunks.clear();
         self.partial = BytesMut::new();
         self.block = Block::default();
+        self.pieces = None;
         error
     }
 }

@@ -86,6 +86,23 @@ impl Answer {
         rpc::value(event.data.as_bytes()).expect("an event holds JSON")
     }
 
+    /// The next bytes of the body as they come; `None` at its end, an error where it breaks off.
+    pub async fn piece(&mut self) -> std::io::Result<Option<Vec<u8>>> {
+        within("next piece", self.io.piece(&mut self.framing)).await
+    }
+
+    /// All bytes from here on, and whether the body was broken off instead of ended.
+    pub async fn pieces(&mut self) -> (Vec<u8>, bool) {
+        let mut all = Vec::new();
+        loop {
+            match self.piece().await {
+                Ok(Some(bytes)) => all.extend_from_slice(&bytes),
+                Ok(None) => return (all, false),
+                Err(_) => return (all, true),
+            }
+        }
+    }
+
     /// The messages up to the end, and whether the stream was broken off instead of ended.
     pub async fn rest(mut self) -> (Vec<Value>, bool) {
         let mut messages = Vec::new();

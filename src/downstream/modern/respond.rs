@@ -4,13 +4,14 @@
 //! headers of both. Rules: A11, A12, A13.7-A13.9; cases C16, C25, C60.
 
 use super::check::Refusal;
-use crate::downstream::body::FrontBody;
+use crate::downstream::body::{Ends, FrontBody};
 use crate::downstream::record::Record;
-use crate::exchange::{Fault, FaultKind, Outcome};
+use crate::exchange::{Fault, FaultKind, Outcome, Receiver};
 use crate::telemetry::metrics::Ended;
 use crate::wire::headers::{Accepts, EVENT_STREAM, JSON};
 use crate::wire::jsonrpc::{self, Id, code};
 use crate::wire::payload::Payload;
+use bytes::Bytes;
 use hyper::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
     SET_COOKIE, TRANSFER_ENCODING, UPGRADE, WWW_AUTHENTICATE,
@@ -57,6 +58,7 @@ pub(in crate::downstream) fn outcome(
             record.outcome(Ended::Error);
             message_response(StatusCode::OK, message, accepts)
         }
+        Outcome::Flowed => self::fault(&lost(), id, record),
         // A method that is not implemented has a status of its own (A11.3, B11).
         Outcome::Unimplemented(message) => {
             record.outcome(Ended::Unimplemented);
@@ -78,12 +80,18 @@ pub(in crate::downstream) fn in_band(outcome: Outcome, id: &Id, record: &mut Opt
             told(record, |record| record.outcome(Ended::Error));
             message
         }
+        Outcome::Flowed => in_band(Outcome::Fault(lost()), id, record),
         Outcome::Fault(fault) => {
             told(record, |record| record.fault(&fault.kind));
             Payload::from(fault_message(&fault, id))
         }
         Outcome::Replan(replan) => in_band(replan.otherwise, id, record),
     }
+}
+
+/// For the end of a result without a beginning, which no driver reports.
+fn lost() -> Fault {
+    Fault::new(FaultKind::Internal, "the proxy lost track of this call")
 }
 
 fn told(record: &mut Option<Record>, tell: impl FnOnce(&mut Record)) {
@@ -142,8 +150,17 @@ fn message_response(status: StatusCode, message: Payload, accepts: Accepts) -> R
     stream(FrontBody::event(&message))
 }
 
+/// A result whose beginning has come.
+pub(in crate::downstream) fn passing(receiver: Receiver, first: Bytes, ends: Ends) -> Response<FrontBody> {
+    json_body(StatusCode::OK, FrontBody::passing(receiver, first, ends))
+}
+
 pub(in crate::downstream) fn json(status: StatusCode, message: Payload) -> Response<FrontBody> {
-    let mut response = Response::new(FrontBody::whole(message));
+    json_body(status, FrontBody::whole(message))
+}
+
+fn json_body(status: StatusCode, body: FrontBody) -> Response<FrontBody> {
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));

@@ -28,6 +28,8 @@ words! {
     Ended {
         /// The server's result, as the client is to see it.
         Result => "result",
+        /// A result whose beginning had gone to the client has no end.
+        BrokenOff => "broken-off",
         /// The server's own error.
         Error => "error",
         /// The server's own -32601.

@@ -4,13 +4,14 @@
 //! stream, taking the stream up again when the server closes it early (D104), and its cancellation (A12.19, B14). Does
 //! not own the session, which it leases and gives back.
 
-use super::super::reply::{Break, Messages, Refusal, Reply};
+use super::super::reply::{Arrival, Break, Messages, Refusal, Reply};
 use super::ask::Asker;
 use super::gate::{self, Gate};
 use super::pool::Lease;
 use super::{Legacy, Session, level, question};
 use crate::exchange::{Call, Event, Fault, FaultKind, Outcome, Replan, Sender};
 use crate::translate::declared::{self, LogLevel, Question};
+use crate::translate::flow::Plan;
 use crate::translate::listen::Notice;
 use crate::translate::notify::{self, Kind, Progress};
 use crate::translate::tools::Finding;
@@ -199,7 +200,10 @@ async fn attempt(
         replies: Arc::new(Semaphore::new(REPLIES)),
     };
     match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
-        Reply::Messages(messages) => stream.follow(messages.awaiting(number)).await,
+        Reply::Messages(messages) => {
+            let messages = stream.passing(messages.awaiting(number));
+            stream.follow(messages).await
+        }
         Reply::Accepted => {
             Err(Fault::bad_gateway("the upstream server accepted the request without answering it").into())
         }
@@ -251,7 +255,8 @@ impl Stream<'_> {
         let mut last_event = None;
         loop {
             let ended = match self.next(&mut messages).await {
-                Ok(Some(message)) => {
+                Ok(Some(Arrival::Flow)) => return self.flow(messages).await,
+                Ok(Some(Arrival::Message(message))) => {
                     if let Some(outcome) = self.message(message).await? {
                         return Ok(outcome);
                     }
@@ -280,8 +285,8 @@ impl Stream<'_> {
     }
 
     /// The next message of the call's own stream; what comes for it elsewhere is passed on meanwhile.
-    async fn next(&mut self, messages: &mut Messages) -> Result<Option<Message>, Break> {
-        let mut next = pin!(messages.next());
+    async fn next(&mut self, messages: &mut Messages) -> Result<Option<Arrival>, Break> {
+        let mut next = pin!(messages.arrival());
         loop {
             let Some(aside) = &mut self.aside else { return next.await };
             let notification = tokio::select! {
@@ -315,10 +320,29 @@ impl Stream<'_> {
         match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
             Reply::Messages(mut messages) => {
                 messages.retry_hint(retry);
-                Ok(Some(messages.awaiting(self.number)))
+                Ok(Some(self.passing(messages.awaiting(self.number))))
             }
             Reply::Accepted | Reply::Refused(_) => Err(no_answer().into()),
         }
+    }
+
+    /// Lets a large result of this call go on while it comes.
+    fn passing(&self, messages: Messages) -> Messages {
+        let shared = &self.legacy.shared;
+        let info = self.sent.lease.session().initialized.server_info.clone();
+        let most = shared.settings.limits.message_bytes;
+        let id = self.call.id().clone();
+        let plan = Plan::new(self.call.method, self.number, id, info, shared.limits, most);
+        messages.passing(plan, shared.settings.limits.flow_bytes)
+    }
+
+    /// Hands the result on as it comes. Once a piece is out there is no way back: no resuming, no other answer.
+    async fn flow(&mut self, mut messages: Messages) -> Result<Outcome, Trouble> {
+        while let Some(piece) = messages.piece().await.map_err(Fault::from)? {
+            self.sender.piece(piece).await;
+        }
+        self.sent.number = None;
+        Ok(Outcome::Flowed)
     }
 
     async fn message(&mut self, message: Message) -> Result<Option<Outcome>, Trouble> {

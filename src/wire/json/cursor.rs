@@ -327,7 +327,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// Length of the run of bytes that need no attention inside a string: no quote, no backslash, no control character.
-fn plain_run(bytes: &[u8]) -> usize {
+pub(super) fn plain_run(bytes: &[u8]) -> usize {
     const BLOCK: usize = 32;
     let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
     let mut at = 0;
@@ -342,14 +342,14 @@ fn plain_run(bytes: &[u8]) -> usize {
 }
 
 /// Which of the open containers are objects: one bit a level.
-#[derive(Default)]
-struct Levels {
+#[derive(Debug, Clone, Default)]
+pub(super) struct Levels {
     words: SmallVec<[u64; 2]>,
-    depth: usize,
+    pub(super) depth: usize,
 }
 
 impl Levels {
-    fn push(&mut self, object: bool) {
+    pub(super) fn push(&mut self, object: bool) {
         let (word, bit) = (self.depth / 64, self.depth % 64);
         if word == self.words.len() {
             self.words.push(0);
@@ -362,11 +362,11 @@ impl Levels {
         self.depth += 1;
     }
 
-    fn pop(&mut self) {
+    pub(super) fn pop(&mut self) {
         self.depth -= 1;
     }
 
-    fn top(&self) -> Option<bool> {
+    pub(super) fn top(&self) -> Option<bool> {
         let level = self.depth.checked_sub(1)?;
         Some(self.words[level / 64] >> (level % 64) & 1 == 1)
     }

@@ -1,19 +1,23 @@
 //! JSON as bytes: finding where things stand in a text, and writing a changed text from pieces of the old one.
 //!
-//! Owns: a strict scanner of RFC 8259 texts that records spans and builds no tree (`cursor`), the recorded members
-//! of an object (`object`), string contents (`text`), and the splice that removes, replaces and inserts while every
-//! other byte survives (`splice`). It does not know JSON-RPC, MCP or any member's meaning, and never converts a
+//! Owns: a strict scanner of RFC 8259 texts that records spans and builds no tree (`cursor`), one that reads a text in
+//! pieces as they come (`flow`), the recorded members of an object (`object`), string contents (`text`), and the splice
+//! that removes, replaces and inserts while every other byte survives (`splice`). It does not know JSON-RPC, MCP or any member's meaning, and never converts a
 //! number: `1e400` and `-0` are bytes here.
 
 mod cursor;
+mod flow;
 mod object;
 mod splice;
 mod text;
 
 #[cfg(test)]
+mod flow_tests;
+#[cfg(test)]
 mod tests;
 
 pub use cursor::{Cursor, Limits, ScanError, ScanFault};
+pub use flow::{Mark, Scanner};
 pub use object::{Duplicate, Member, Object};
 pub use splice::Splice;
 pub use text::{quote, quote_into, unescape};

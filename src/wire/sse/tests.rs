@@ -222,3 +222,79 @@ fn encoded_data_reads_back() {
 fn c16_a_keep_alive_is_no_event() {
     assert_events(&[KEEP_ALIVE, b"data: a\n\n", KEEP_ALIVE].concat(), &[data("a")]);
 }
+
+/// The data of each event, those in pieces where `at` says so: asked for after so many bytes.
+fn in_pieces(stream: &[u8], cut: usize, at: usize) -> (Vec<Vec<u8>>, Option<Bytes>) {
+    let mut decoder = Decoder::new(1 << 20);
+    let (mut events, mut open) = (Vec::new(), Vec::new());
+    let mut fed = 0;
+    for chunk in [&stream[..cut], &stream[cut..]].into_iter().flat_map(|half| half.chunks(1 + cut % 5)) {
+        decoder.feed(Bytes::copy_from_slice(chunk));
+        fed += chunk.len();
+        loop {
+            if decoder.is_in_pieces() {
+                match decoder.next_piece().map(|piece| piece.expect("within bounds")) {
+                    Some(Piece::Data(bytes)) => open.extend_from_slice(&bytes),
+                    Some(Piece::End { .. }) => events.push(std::mem::take(&mut open)),
+                    None => break,
+                }
+            } else {
+                match decoder.next_event().map(|event| event.expect("within bounds")) {
+                    Some(event) => events.push(event.data.to_vec()),
+                    None if fed >= at && at > 0 && open.is_empty() && fed < at + chunk.len() => {
+                        decoder.in_pieces()
+                    }
+                    None => break,
+                }
+            }
+        }
+    }
+    events.retain(|data| !data.is_empty());
+    (events, decoder.last_event_id().cloned())
+}
+
+#[test]
+fn an_event_in_pieces_holds_the_same_data() {
+    for stream in [
+        "data: {\"a\":\ndata:1}\nid: 3\n\nid: 4\ndata: b\n\n",
+        "\u{feff}data: x\r\n: comment\r\ndata:  y \r\ndata\r\n\r\ndata:z\r\n\r\n",
+        "id:1\rdata:\rdata:\rdata: a\r\rdata: b\r\r",
+        ": nothing\n\n:\ndataa: 1\ndat\ndata: c\nevent: e\nretry: 5\n\n\n\ndata:\u{feff}data:\n\n",
+        "data: never ended\n",
+    ] {
+        let stream = stream.as_bytes();
+        let expected = in_pieces(stream, 0, 0);
+        for cut in 0..stream.len() {
+            for at in 1..=stream.len() {
+                assert_eq!(
+                    in_pieces(stream, cut, at),
+                    expected,
+                    "{} cut at {cut}, in pieces from {at}",
+                    stream.escape_ascii()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn in_pieces_data_has_no_bound_and_other_lines_have() {
+    let mut decoder = Decoder::new(8);
+    decoder.feed(Bytes::from_static(b"data: 1234"));
+    assert_eq!(decoder.next_event(), None);
+    decoder.in_pieces();
+    let mut seen = 0;
+    for _ in 0..100 {
+        decoder.feed(Bytes::from_static(b"0123456789"));
+        while let Some(piece) = decoder.next_piece() {
+            match piece {
+                Ok(Piece::Data(bytes)) => seen += bytes.len(),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(seen, 1004);
+    decoder.feed(Bytes::from_static(b"\nid: 123456789\n"));
+    assert_eq!(decoder.next_piece(), Some(Err(SseError::TooLarge { limit: 8 })));
+    assert_eq!((decoder.next_piece(), decoder.next_event()), (None, None));
+}

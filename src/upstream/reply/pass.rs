@@ -1,0 +1,69 @@
+//! A result that passes: taken in piece by piece, given on translated.
+//!
+//! Owns the reading of such a message up to its end, and what each way of breaking off is called. Nothing is read from
+//! the server unless a piece is asked for, so who takes slowly slows the server down.
+
+use super::{Break, Messages, Source, frame};
+use crate::translate::flow::{Plan, Stop};
+use crate::wire::json::ScanFault;
+use crate::wire::sse;
+use bytes::Bytes;
+
+impl Messages {
+    /// The next piece of a message that passes, as the caller is to see it; `None` once all of it was good.
+    pub(in crate::upstream) async fn piece(&mut self) -> Result<Option<Bytes>, Break> {
+        loop {
+            let Some(flow) = &mut self.flow else { return Ok(None) };
+            if let Some(piece) = flow.take() {
+                return Ok(Some(piece));
+            }
+            let ended = match &mut self.source {
+                Source::Done | Source::Other(_) => {
+                    self.flow = None;
+                    continue;
+                }
+                Source::Json(body) => match frame(body).await? {
+                    Some(data) => {
+                        flow.feed(&data)?;
+                        false
+                    }
+                    None => true,
+                },
+                Source::Events(body, decoder) => match decoder.next_piece() {
+                    Some(Ok(sse::Piece::Data(data))) => {
+                        flow.feed(&data)?;
+                        false
+                    }
+                    Some(Ok(sse::Piece::End { .. })) => true,
+                    Some(Err(sse::SseError::TooLarge { .. })) => return Err(Break::TooLarge),
+                    None => {
+                        // An event without its end is none.
+                        decoder.feed(frame(body).await?.ok_or(Break::Body)?);
+                        false
+                    }
+                },
+            };
+            if ended {
+                flow.finish()?;
+                self.source = Source::Done;
+            }
+        }
+    }
+
+    /// Lets a large result pass by `plan` from `flow_bytes` on; without one, and until it is one, it is held.
+    pub(in crate::upstream) fn passing(mut self, plan: Option<Plan>, flow_bytes: usize) -> Self {
+        self.bounds.plan = plan;
+        self.bounds.flow_bytes = flow_bytes;
+        self
+    }
+}
+
+impl From<Stop> for Break {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Members | Stop::Scan(ScanFault::Nesting(_)) => Break::Bounds,
+            Stop::TooLarge => Break::TooLarge,
+            Stop::Scan(_) | Stop::NotTheResult => Break::NotAMessage,
+        }
+    }
+}
