@@ -11,7 +11,7 @@ import { missingPrograms, modernNode } from './lib/prerequisites.mjs';
 import { Report } from './lib/report.mjs';
 import { FIXTURES, runConformance } from './scenarios/conformance.mjs';
 import { runSdkClient } from './scenarios/sdk-clients.mjs';
-import { everything, pythonLegacy } from './scenarios/targets.mjs';
+import { everything, modernFixture, pythonLegacy } from './scenarios/targets.mjs';
 import { createWireSchema } from './lib/wire-schema.mjs';
 
 const PARTS = {
@@ -19,12 +19,14 @@ const PARTS = {
   'python-everything': (context, report) => runSdkClient(context, report, 'python', everything),
   'typescript-python': (context, report) => runSdkClient(context, report, 'typescript', pythonLegacy),
   'python-python': (context, report) => runSdkClient(context, report, 'python', pythonLegacy),
+  'typescript-modern': (context, report) => runSdkClient(context, report, 'typescript', modernFixture),
+  'python-modern': (context, report) => runSdkClient(context, report, 'python', modernFixture),
   'modern-to-legacy': (context, report) => runConformance(context, report, 'modern-to-legacy', FIXTURES.legacy),
   'modern-to-modern': (context, report) => runConformance(context, report, 'modern-to-modern', FIXTURES.modern),
 };
 
-/** A legacy server does not pass the modern suite by itself; that is what the proxy is for. */
-const NOT_DIRECTLY = ['modern-to-legacy'];
+/** A legacy server does not pass the modern suite by itself; that is what the proxy is for. Listening ends with its drain. */
+const NOT_DIRECTLY = ['modern-to-legacy', 'typescript-modern', 'python-modern'];
 
 const HELP = `usage: node tests/interop/run.mjs [options]
 
