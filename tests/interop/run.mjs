@@ -10,8 +10,9 @@ import * as paths from './lib/paths.mjs';
 import { missingPrograms, modernNode } from './lib/prerequisites.mjs';
 import { Report } from './lib/report.mjs';
 import { FIXTURES, runConformance } from './scenarios/conformance.mjs';
+import { runConformanceClient } from './scenarios/conformance-client.mjs';
 import { runSdkClient } from './scenarios/sdk-clients.mjs';
-import { everything, pythonLegacy } from './scenarios/targets.mjs';
+import { everything, modernFixture, pythonLegacy } from './scenarios/targets.mjs';
 import { createWireSchema } from './lib/wire-schema.mjs';
 
 const PARTS = {
@@ -19,12 +20,23 @@ const PARTS = {
   'python-everything': (context, report) => runSdkClient(context, report, 'python', everything),
   'typescript-python': (context, report) => runSdkClient(context, report, 'typescript', pythonLegacy),
   'python-python': (context, report) => runSdkClient(context, report, 'python', pythonLegacy),
+  'typescript-modern': (context, report) => runSdkClient(context, report, 'typescript', modernFixture),
+  'python-modern': (context, report) => runSdkClient(context, report, 'python', modernFixture),
   'modern-to-legacy': (context, report) => runConformance(context, report, 'modern-to-legacy', FIXTURES.legacy),
   'modern-to-modern': (context, report) => runConformance(context, report, 'modern-to-modern', FIXTURES.modern),
+  ...conformanceClientParts({
+    'conformance-client-modern': { client: 'modern', revision: '2026-07-28' },
+    'conformance-client-modern-to-legacy': { client: 'modern', revision: '2025-11-25' },
+  }),
 };
 
-/** A legacy server does not pass the modern suite by itself; that is what the proxy is for. */
-const NOT_DIRECTLY = ['modern-to-legacy'];
+function conformanceClientParts(parts) {
+  const run = ([name, what]) => [name, (context, report) => runConformanceClient(context, report, name, what)];
+  return Object.fromEntries(Object.entries(parts).map(run));
+}
+
+/** A legacy server does not pass the modern suite by itself; that is what the proxy is for. Listening ends with its drain. */
+const NOT_DIRECTLY = ['modern-to-legacy', 'typescript-modern', 'python-modern', 'conformance-client-modern-to-legacy'];
 
 const HELP = `usage: node tests/interop/run.mjs [options]
 

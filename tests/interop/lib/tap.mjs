@@ -15,8 +15,10 @@ const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 
 export class Tap {
   /** Each entry: {exchange, direction: 'request'|'response', message, requestMethod?}. */
   entries = new EventLog();
-  /** Each entry: {method, headers, status, responseHeaders, aborted}. */
+  /** Each entry: {method, headers, status, responseHeaders, aborted, over}. */
   exchanges = [];
+  /** Each exchange again, once it is over. */
+  endings = new EventLog();
   #server;
 
   static async start({ targetPort, label }) {
@@ -47,7 +49,7 @@ export class Tap {
   }
 
   #relay(request, response) {
-    const exchange = { method: request.method, headers: request.headers, status: null, responseHeaders: {}, aborted: false };
+    const exchange = { method: request.method, headers: request.headers, status: null, responseHeaders: {}, aborted: false, over: false };
     this.exchanges.push(exchange);
     const methods = new Map();
     const clientSocket = request.socket;
@@ -66,6 +68,8 @@ export class Tap {
     });
     upstream.on('error', () => clientSocket.destroy());
     response.once('close', () => {
+      exchange.over = true;
+      this.endings.push(exchange);
       if (response.writableFinished) return;
       exchange.aborted = true;
       upstream.destroy();

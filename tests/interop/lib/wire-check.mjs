@@ -2,6 +2,9 @@
 // Does not own: the schemas (wire-schema.mjs) or the recording (tap.mjs).
 
 const MODERN = '2026-07-28';
+const LISTEN = 'subscriptions/listen';
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
 
 /** Findings about the answers to a modern client, and how many there were. */
 export function findingsToClient(schema, tap) {
@@ -13,7 +16,31 @@ export function findingsToClient(schema, tap) {
     if (exchange.responseHeaders['mcp-session-id'] !== undefined) findings.push(`${about}: it carries Mcp-Session-Id`);
     if ('method' in message && 'id' in message) findings.push(`${about}: a request has no place in this direction`);
   }
+  findings.push(...listenFindings(tap));
   return { findings: [...new Set(findings)], messages: sent.length };
+}
+
+/** A subscription begins with its acknowledgement, and all that is told in it names it and was asked for. */
+function listenFindings(tap) {
+  const findings = [];
+  const listens = tap.entries.filter(({ direction, message }) => direction === 'request' && message.method === LISTEN);
+  for (const { exchange, message: asked } of listens) {
+    const told = tap.entries.filter((entry) => entry.exchange === exchange && entry.direction === 'response' && entry.message.method !== undefined);
+    if (exchange.status === 200 && told[0]?.message.method !== ACKNOWLEDGED) findings.push(`${LISTEN}: the first message is ${told[0]?.message.method}`);
+    const filter = told[0]?.message.params?.notifications ?? {};
+    for (const { message } of told) {
+      if (message.params?._meta?.[SUBSCRIPTION_ID] !== asked.id) findings.push(`${message.method}: it does not name its subscription`);
+      if (!covers(filter, message)) findings.push(`${message.method}: nothing in the acknowledgement covers it`);
+    }
+  }
+  return findings;
+}
+
+function covers(filter, { method, params }) {
+  if (method === ACKNOWLEDGED) return true;
+  if (method === 'notifications/resources/updated') return filter.resourceSubscriptions?.some((uri) => params.uri.startsWith(uri)) ?? false;
+  const list = /^notifications\/(tools|prompts|resources)\/list_changed$/.exec(method)?.[1];
+  return filter[`${list}ListChanged`] === true;
 }
 
 /** Findings about what a legacy server was sent, but for the probe that its era was found by. */
@@ -25,6 +52,13 @@ export function findingsToLegacyServer(schema, tap) {
     const faults = [...schema.findings(revision, message), ...headerFaults(message, exchange, revision)];
     findings.push(...faults.map((fault) => `${nameOf(message)}: ${fault}`));
   }
+  return { findings: [...new Set(findings)], messages: sent.length };
+}
+
+/** Findings about what a modern server was sent. */
+export function findingsToModernServer(schema, tap) {
+  const sent = tap.entries.filter(({ direction }) => direction === 'request');
+  const findings = sent.flatMap(({ message }) => schema.findings(MODERN, message).map((fault) => `${nameOf(message)}: ${fault}`));
   return { findings: [...new Set(findings)], messages: sent.length };
 }
 

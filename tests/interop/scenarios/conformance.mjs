@@ -64,16 +64,17 @@ async function runSuite(context, name, url) {
   const suite = join(context.nodeModules, '@modelcontextprotocol/conformance/dist/index.js');
   const child = new Child('conformance suite', context.node, [suite, 'server', '--url', url, '-o', output, '--requirements', REVISION]);
   await child.exitWithin(SUITE_MS);
-  for (const scenario of [...requiredScenarios(context), ...ALSO_REQUIRED[name]]) {
+  for (const scenario of [...required(context, REVISION).server, ...ALSO_REQUIRED[name]]) {
     results[scenario] = readChecks(output, scenario);
   }
   return results;
 }
 
-function requiredScenarios(context) {
+/** What the revision's frozen set requires, by role: `server` and `client`. */
+export function required(context, revision) {
   const require = createRequire(join(context.nodeModules, '@modelcontextprotocol/conformance/package.json'));
-  const file = join(context.nodeModules, `@modelcontextprotocol/conformance/requirements/${REVISION}.yaml`);
-  return require('yaml').parse(readFileSync(file, 'utf8')).server;
+  const file = join(context.nodeModules, `@modelcontextprotocol/conformance/requirements/${revision}.yaml`);
+  return require('yaml').parse(readFileSync(file, 'utf8'));
 }
 
 function readChecks(output, scenario) {

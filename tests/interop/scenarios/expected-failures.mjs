@@ -19,4 +19,6 @@ export const EXPECTED_FAILURES = {
     'input-required-result-capability-check': INTERACTIVE,
   },
   'modern-to-modern': {},
+  'conformance-client-modern': {},
+  'conformance-client-modern-to-legacy': { 'elicitation-sep1034-client-defaults': INTERACTIVE },
 };

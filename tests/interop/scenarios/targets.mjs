@@ -1,4 +1,5 @@
-// Owns: the legacy servers that the SDK clients are run against: how each is started, and what it is known to hold.
+// Owns: the servers that the SDK clients are run against: how each is started, what it is known to hold, and how it is
+// made to change.
 // Does not own: the checks (clients/), which read this description; every expected value here is the server's own.
 
 import { join } from 'node:path';
@@ -42,6 +43,33 @@ export const everything = {
     slow: { name: 'trigger-long-running-operation', arguments: { duration: 60, steps: 600 } },
     echo: { name: 'echo' },
     missing: { uri: 'demo://nowhere', legacyCode: -32602, modernCode: -32602 },
+    changes: {
+      asked: { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['demo://resource/dynamic/text/1'] },
+      honored: { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['demo://resource/dynamic/text/1'] },
+      prompts: true,
+      steps: [
+        {
+          name: 'gzip-file-as-resource',
+          arguments: { name: 'late.gz', data: 'data:text/plain,hello', outputType: 'resourceLink' },
+          tells: ['resources'],
+          lists: { resources: ['late.gz'] },
+        },
+        // Updates all that the session subscribed to at once, and then every five seconds until it is called again.
+        {
+          name: 'toggle-subscriber-updates',
+          arguments: {},
+          tells: ['updated demo://resource/dynamic/text/1'],
+          undo: [{ name: 'toggle-subscriber-updates', arguments: {} }],
+        },
+      ],
+      logs: {
+        call: { name: 'trigger-long-running-operation', arguments: { duration: 1, steps: 4 } },
+        // Logs one line of any level at once, on the session's own stream.
+        during: { name: 'toggle-simulated-logging', arguments: {} },
+        level: 'debug',
+        count: 1,
+      },
+    },
   },
 };
 
@@ -58,8 +86,8 @@ export const pythonLegacy = {
   ranLine: (message) => `ran echo ${message}`,
   description: {
     serverName: 'interop-python-legacy',
-    capabilities: ['tools', 'resources', 'prompts', 'completions'],
-    tools: ['echo', 'add', 'keep', 'recall', 'count', 'wait', 'fail'],
+    capabilities: ['tools', 'resources', 'prompts', 'completions', 'logging'],
+    tools: ['echo', 'add', 'keep', 'recall', 'count', 'wait', 'fail', 'chat', 'touch'],
     calls: [
       { name: 'echo', arguments: { message: 'hello' }, text: 'Echo: hello' },
       { name: 'add', arguments: { a: 2, b: 40 }, text: '42', structured: { result: 42 } },
@@ -83,5 +111,45 @@ export const pythonLegacy = {
     session: { keep: 'keep', recall: 'recall' },
     failing: 'fail',
     missing: { uri: 'fixture://nowhere/at/all', legacyCode: 0, modernCode: 0 },
+    changes: {
+      asked: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['fixture://greeting'] },
+      honored: { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['fixture://greeting'] },
+      prompts: false,
+      steps: [
+        { name: 'add_tool', arguments: { name: 'late' }, tells: ['tools'], lists: { tools: ['late'] } },
+        { name: 'touch', arguments: { uri: 'fixture://greeting' }, tells: ['updated fixture://greeting'], everyone: true },
+        { name: 'remove_tool', arguments: { name: 'late' }, tells: ['tools'] },
+        { name: 'add_resource', arguments: { uri: 'fixture://late' }, tells: ['resources'], lists: { resources: ['fixture://late'] } },
+        { name: 'touch_later', arguments: { uri: 'fixture://greeting' }, tells: ['updated fixture://greeting'], everyone: true },
+        { name: 'touch', arguments: { uri: 'fixture://users/ada' }, tells: [] },
+      ],
+      logs: { call: { name: 'chat', arguments: {} }, level: 'info', levels: ['info', 'warning'] },
+    },
+  },
+};
+
+export const modernFixture = {
+  name: 'SDK 2.x server',
+  modern: true,
+  async start({ node, here }, port) {
+    const child = new Child('SDK 2.x server', node, [join(here, 'fixtures/modern-server.mjs'), String(port)]);
+    await child.waitForLine(/^listening on/, START_MS);
+    return child;
+  },
+  description: {
+    progress: { name: 'test_tool_with_progress', arguments: {}, steps: [0, 50, 100] },
+    changes: {
+      asked: { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['test://static-text'] },
+      honored: { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['test://static-text'] },
+      prompts: true,
+      steps: [
+        { name: 'test_trigger_tool_change', arguments: {}, tells: ['tools'], everyone: true },
+        { name: 'trigger_resource_update', arguments: { uri: 'test://static-text' }, tells: ['updated test://static-text'], everyone: true },
+        { name: 'trigger_resource_update', arguments: { uri: 'test://static-binary' }, tells: [] },
+        { name: 'trigger_resource_change', arguments: {}, tells: ['resources'], everyone: true },
+      ],
+      logs: { call: { name: 'test_logging_tool', arguments: {} }, level: 'info', levels: ['info'] },
+      restart: 'ends',
+    },
   },
 };

@@ -1,0 +1,92 @@
+// Owns: what a client script asks the runner to do or to look up: restarts, the end of the proxy, and what the wire at the
+// server shows.
+// Does not own: the questions' place among the checks (clients/).
+
+const EVENT_MS = 5000;
+const DRAIN_MS = 10_000;
+
+const ANSWERS = {
+  async restart(_, world) {
+    await world.restart();
+    return {};
+  },
+  cancelled: ({ tool }, world) => cancelledUpstream(tool, world),
+  'nothing-left-open': (_, world) => nothingLeftOpen(world),
+  drain: (_, world) => drain(world),
+  'one-user-per-session': async (_, world) => oneUserPerSession(world),
+  ran: async ({ tool, message }, world) => ({ times: timesRun(tool, message, world) }),
+};
+
+export function answer(question, world) {
+  return ANSWERS[question.ask](question, world);
+}
+
+/** Looks for `notifications/cancelled` with the id that the server knows the call by. */
+async function cancelledUpstream(tool, world) {
+  const { entries } = world.upstream;
+  const calls = entries.filter(({ direction, message }) => direction === 'request' && message.method === 'tools/call' && message.params?.name === tool);
+  const id = calls.at(-1)?.message.id;
+  const seen = await entries.waitFor(({ message }) => message.method === 'notifications/cancelled' && message.params?.requestId === id, EVENT_MS);
+  if (seen === null) return { right: false, detail: `no notifications/cancelled for the request ${JSON.stringify(id)}` };
+  if (world.target.cancelledLine === undefined) return { right: true };
+  const line = await world.server.lines.waitFor(({ text }) => world.target.cancelledLine.test(text), EVENT_MS);
+  return { right: line !== null, detail: 'the server got the notification, but its tool went on' };
+}
+
+/** A session id that came with two different Authorization values has crossed users. */
+function oneUserPerSession(world) {
+  const users = new Map();
+  for (const { headers } of world.upstream.exchanges) {
+    const id = headers['mcp-session-id'];
+    if (id === undefined) continue;
+    users.set(id, (users.get(id) ?? new Set()).add(headers.authorization));
+  }
+  const crossed = [...users].filter(([, tokens]) => tokens.size > 1).map(([id]) => id);
+  const names = new Set([...users.values()].flatMap((tokens) => [...tokens]));
+  return { right: crossed.length === 0 && names.size >= 3, detail: { crossed, users: [...names] } };
+}
+
+/** How often the tool ran with that message: by the server's own word, else by the results on the wire. */
+function timesRun(tool, message, world) {
+  if (world.target.ranLine !== undefined) {
+    const wanted = world.target.ranLine(message);
+    return world.outputs.flatMap((log) => log.filter(({ text }) => text === wanted)).length;
+  }
+  const { entries } = world.upstream;
+  const calls = entries.filter((entry) => entry.direction === 'request' && entry.message.method === 'tools/call' && entry.message.params?.name === tool && entry.message.params?.arguments?.message === message);
+  const ran = calls.filter(({ exchange, message: call }) => entries.items.some((entry) => entry.exchange === exchange && entry.message.id === call.id && entry.message.result !== undefined));
+  return ran.length;
+}
+
+/** Since the server's last start: no stream is open and no subscription is left. */
+async function nothingLeftOpen({ upstream, restartedAt, target }) {
+  const recent = () => upstream.exchanges.slice(restartedAt);
+  const streams = target.modern ? subscriptionsAt(upstream, recent()) : recent().filter(({ method, status }) => method === 'GET' && status === 200);
+  const open = () => streams.filter(({ over }) => !over).length;
+  await upstream.endings.waitFor(() => open() === 0, EVENT_MS);
+  const left = [...subscribed(upstream, recent())].filter(([, count]) => count !== 0);
+  return { right: streams.length > 0 && open() === 0 && left.length === 0, detail: { streams: streams.length, open: open(), left } };
+}
+
+function subscriptionsAt({ entries }, exchanges) {
+  return entries.filter(({ exchange, direction, message }) => direction === 'request' && message.method === 'subscriptions/listen' && exchanges.includes(exchange)).map(({ exchange }) => exchange);
+}
+
+/** Session and URI -> how many more subscriptions than ends of one. */
+function subscribed({ entries }, exchanges) {
+  const counts = new Map();
+  const steps = { 'resources/subscribe': 1, 'resources/unsubscribe': -1 };
+  for (const { exchange, direction, message } of entries.items) {
+    const change = direction === 'request' ? steps[message.method] : undefined;
+    if (change === undefined || !exchanges.includes(exchange)) continue;
+    const key = `${exchange.headers['mcp-session-id']} ${message.params.uri}`;
+    counts.set(key, (counts.get(key) ?? 0) + change);
+  }
+  return counts;
+}
+
+async function drain({ janus }) {
+  janus.process.kill('SIGTERM');
+  const code = await janus.exitWithin(DRAIN_MS);
+  return { right: code === 0, detail: `exit code ${code}` };
+}
