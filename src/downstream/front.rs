@@ -18,7 +18,7 @@ use crate::translate::notify;
 use crate::upstream::modern::is_event_stream;
 use crate::upstream::{Upstream, UpstreamBody};
 use crate::wire::headers::{Accepts, ContentType};
-use crate::wire::json;
+use crate::wire::json::{self, ScanFault};
 use crate::wire::jsonrpc::{self, Id, Message, Notification, Request, code};
 use crate::wire::method::Method;
 use crate::wire::version::{Era, MODERN};
@@ -81,6 +81,7 @@ impl Front {
             Err(refusal) => {
                 tracing::debug!(parent: &record.span, reason = refusal.reason, text = %refusal.text, "refused");
                 record.refused(refusal.reason);
+                refusal.limit.inspect(|limit| inner.metrics.limit(*limit));
                 (respond::refusal(&refusal), None)
             }
         };
@@ -129,7 +130,6 @@ impl Inner {
         let (head, body) = request.into_parts();
         // Before the body, so that bodies count among the requests in work.
         let Ok(place) = self.requests.clone().try_acquire_owned() else {
-            self.metrics.limit(Limit::Requests);
             tracing::warn!(requests = self.limits.requests, "all places are taken; raise limits.requests");
             let id = self.reader().glance(body).await;
             let text = "the proxy has as many requests in work as it may";
@@ -139,6 +139,7 @@ impl Inner {
                 "requests",
                 text,
             )
+            .at(Limit::Requests)
             .with_id(id));
         };
         let text = self.reader().read(&head.headers, body).await?;
@@ -169,9 +170,10 @@ impl Inner {
     ) -> Result<Response<FrontBody>, Refusal> {
         let limits = json::Limits { nesting: self.limits.nesting, members: self.limits.members };
         let message = jsonrpc::parse(text, limits).map_err(|malformed| {
-            let reason = "envelope";
-            Refusal::new(StatusCode::BAD_REQUEST, malformed.fault.code(), reason, malformed.fault.to_string())
-                .with_id(malformed.id)
+            let (reason, fault) = ("envelope", malformed.fault);
+            let mut refusal = Refusal::new(StatusCode::BAD_REQUEST, fault.code(), reason, fault.to_string());
+            refusal.limit = bound(&fault);
+            refusal.with_id(malformed.id)
         })?;
         match message {
             Message::Request(request) => self.request(upstream, headers, request, record, place).await,
@@ -364,13 +366,11 @@ impl Inner {
                 Err(Fault::new(FaultKind::Timeout, "the upstream server did not answer in time"))
             });
             if let Err(fault) = passed {
+                record.fault(&fault.kind);
                 // There is no id to answer under.
-                return Err(Refusal::new(
-                    StatusCode::BAD_GATEWAY,
-                    code::INTERNAL_ERROR,
-                    fault.kind.ended().label(),
-                    fault.text,
-                ));
+                let reason = fault.kind.ended().label();
+                let told = Refusal::new(StatusCode::BAD_GATEWAY, code::INTERNAL_ERROR, reason, fault.text);
+                return Ok(respond::refusal(&told));
             }
         }
         record.outcome(Ended::Accepted);
@@ -383,6 +383,16 @@ impl Inner {
 enum First {
     Outcome(Outcome),
     Stream(Option<crate::wire::payload::Payload>),
+}
+
+/// The limit that a text has reached.
+fn bound(fault: &jsonrpc::Fault) -> Option<Limit> {
+    let jsonrpc::Fault::Scan(scan) = fault else { return None };
+    match scan.fault {
+        ScanFault::Nesting(_) => Some(Limit::Nesting),
+        ScanFault::Members(_) => Some(Limit::Members),
+        ScanFault::Syntax | ScanFault::Truncated | ScanFault::Utf8 | ScanFault::Length => None,
+    }
 }
 
 /// What the request is about, for the log: a tool's, prompt's or resource's name.

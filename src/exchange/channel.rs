@@ -5,6 +5,7 @@
 //! `cancelled`. A full row makes the sender wait, which is how a slow client slows its server down.
 
 use super::{Event, Fault, FaultKind, Outcome};
+use crate::telemetry::metrics::{Limit, Meter};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ pub fn channel(events: usize, bytes: usize) -> (Sender, Receiver) {
     let (outcome_tx, outcome_rx) = oneshot::channel();
     let most = u32::try_from(bytes.clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
     let room = Arc::new(Semaphore::new(most as usize));
-    let sender = Sender { events: event_tx, outcome: outcome_tx, room, most };
+    let sender = Sender { events: event_tx, outcome: outcome_tx, room, most, meter: None };
     (sender, Receiver { events: event_rx, outcome: Some(outcome_rx) })
 }
 
@@ -30,12 +31,15 @@ pub struct Sender {
     /// Bytes that may still wait.
     room: Arc<Semaphore>,
     most: u32,
+    /// Counts each time the driver has to wait for its client.
+    meter: Option<Meter>,
 }
 
 impl Sender {
     /// Waits for room. An event for a caller that has gone is dropped: `cancelled` reports that.
     pub async fn event(&self, event: Event) {
         let bytes = u32::try_from(event.message().len()).unwrap_or(u32::MAX).min(self.most);
+        self.count_wait(bytes);
         tokio::select! {
             biased;
             () = self.events.closed() => {}
@@ -43,6 +47,21 @@ impl Sender {
             Ok(place) = self.room.clone().acquire_many_owned(bytes) => {
                 let _ = self.events.send((event, place)).await;
             }
+        }
+    }
+
+    /// Says where waiting for the client is counted.
+    pub fn metered(mut self, meter: Meter) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
+    fn count_wait(&self, bytes: u32) {
+        let Some(meter) = self.meter.as_ref().filter(|_| !self.events.is_closed()) else { return };
+        if self.room.available_permits() < bytes as usize {
+            meter.limit(Limit::EventBytes);
+        } else if self.events.capacity() == 0 {
+            meter.limit(Limit::Events);
         }
     }
 

@@ -36,9 +36,11 @@ words! {
         Relayed => "relayed",
         /// As `Relayed`, with another status.
         RelayedError => "relayed-error",
+        /// A response that was passed on did not come to its end: the server broke off, or its time was over.
+        BrokenOff => "broken-off",
         /// A notification or an answer was taken (202).
         Accepted => "accepted",
-        /// The client went away before there was an outcome.
+        /// The client went away before there was an outcome, or before the end of a response that was passed on.
         Cancelled => "cancelled",
         /// Not taken: see the refusals.
         Refused => "refused",

@@ -15,7 +15,6 @@ mod upstream;
 pub use front::FrontMetrics;
 pub use held::{Connection, Held, OpenStream, ReadySession};
 pub use labels::{Delivered, Ended, Limit, Opened, StreamKind, UpstreamLimit, Verdict, What};
-pub use prometheus::IntCounter;
 pub use request::{Meter, Tally, Waiting};
 pub use upstream::UpstreamMetrics;
 
@@ -60,7 +59,7 @@ impl Metrics {
 
     /// What is counted of the upstream with this name, which is one of the settings.
     pub fn upstream(&self, name: &str) -> Arc<UpstreamMetrics> {
-        Arc::new(UpstreamMetrics::new(self.families.clone(), name))
+        Arc::new(UpstreamMetrics::new(self.families.clone(), self.front.clone(), name))
     }
 
     /// Where the number of log lines dropped so far comes from.
