@@ -241,7 +241,11 @@ fn metrics_are_served_until_the_end_of_the_drain() {
             break;
         }
     }
-    assert!(get("/readyz").starts_with("HTTP/1.1 503 "));
+    // The line comes a moment before the drain.
+    let began = std::time::Instant::now();
+    while !get("/readyz").starts_with("HTTP/1.1 503 ") {
+        assert!(began.elapsed() < PATIENCE, "it never says that it drains");
+    }
     assert!(
         get("/metrics").contains("\nmcp_janus_upstream_sessions{state=\"busy\",upstream=\"default\"} 1\n")
     );
