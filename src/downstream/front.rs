@@ -215,11 +215,12 @@ impl Inner {
         if method == Method::Listen {
             // From here on it counts among those and not among the requests in work.
             let Ok(stream) = self.streams.clone().try_acquire_owned() else {
-                self.metrics.limit(Limit::Streams);
                 tracing::warn!(streams = self.limits.streams, "all streams are taken; raise limits.streams");
                 let text = "the proxy has as many subscriptions open as it may";
                 let status = StatusCode::SERVICE_UNAVAILABLE;
-                return Err(Refusal::new(status, code::INTERNAL_ERROR, "streams", text).with_id(Some(id)));
+                return Err(Refusal::new(status, code::INTERNAL_ERROR, "streams", text)
+                    .at(Limit::Streams)
+                    .with_id(Some(id)));
             };
             *place = stream;
         }

@@ -82,6 +82,31 @@ async fn streams_are_counted_by_kind_while_open() {
     assert_eq!(seen.count(crate::requests::REQUESTS, &timed), 1);
 }
 
+/// B9.1: the proxy's own stream at the server lasts as long as somebody listens.
+#[tokio::test(start_paused = true)]
+async fn b9_1_the_stream_at_the_server_is_counted_while_open() {
+    let server = LegacyServer::new().capabilities(r#"{"tools":{"listChanged":true}}"#).on(
+        "GET",
+        |_, mut reply: Reply| async move {
+            reply.stream().await;
+            reply.never().await;
+        },
+    );
+    let (proxy, up) = Proxy::before(&server).await;
+    let ask = Ask::new("subscriptions/listen").params(r#""notifications":{"toolsListChanged":true}"#);
+    let mut first = proxy.open(&ask).await;
+    first.message().await;
+    up.wait("GET", 1).await;
+    let mut second = proxy.open(&ask).await;
+    second.message().await;
+    let seen = scrape(&proxy).await;
+    assert_eq!(seen.listed(STREAMS), ["kind=listen,upstream=up 2", "kind=upstream-get,upstream=up 1"]);
+    first.close();
+    second.close();
+    pass(5_000).await;
+    assert_eq!(scrape(&proxy).await.listed(STREAMS), Vec::<String>::new());
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_is_left_when_everything_is_over() {
     let server = LegacyServer::new()

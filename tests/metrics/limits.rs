@@ -77,6 +77,21 @@ async fn slow_bodies_and_slow_heads() {
     assert_eq!(hits(&proxy).await, ["limit=timeouts.body 1", "limit=timeouts.header 1"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn b9_subscriptions_and_the_resources_of_one() {
+    let proxy = limited("[limits]\nstreams = 1\nsubscriptions = 1", &LegacyServer::new()).await;
+    let listen =
+        |what: &str| Ask::new("subscriptions/listen").params(&format!(r#""notifications":{{{what}}}"#));
+    proxy.send(&listen(r#""resourceSubscriptions":["a:1","a:2"]"#)).await.is_error(200, -32602);
+    assert_eq!(hits(&proxy).await, ["limit=limits.subscriptions 1"]);
+    let mut first = proxy.open(&listen("")).await;
+    first.message().await;
+    proxy.send(&listen("")).await.is_error(503, -32603);
+    assert_eq!(hits(&proxy).await, ["limit=limits.streams 1", "limit=limits.subscriptions 1"]);
+    let seen = scrape(&proxy).await;
+    assert_eq!(seen.listed("mcp_janus_refusals_total"), ["reason=streams,upstream=up 1"]);
+}
+
 /// A server that sends `count` notifications of `size` bytes and then its result.
 fn chatty(count: usize, size: usize) -> LegacyServer {
     LegacyServer::new().on("tools/call", move |seen, mut reply: Reply| async move {

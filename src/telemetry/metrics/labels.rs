@@ -116,6 +116,7 @@ words! {
         Connections => "limits.connections",
         Requests => "limits.requests",
         Streams => "limits.streams",
+        Subscriptions => "limits.subscriptions",
         BodyBytes => "limits.body_bytes",
         HeaderBytes => "limits.header_bytes",
         Nesting => "limits.nesting",

@@ -84,3 +84,26 @@ impl Metrics {
         Ok(TextEncoder::new().encode_to_string(&self.registry.gather())?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn dropped_log_lines_are_those_of_the_log() {
+        let metrics = Metrics::new().unwrap();
+        let shows = |count: u64| {
+            let line = format!("mcp_janus_log_lines_dropped_total {count}");
+            assert!(metrics.render().unwrap().lines().any(|found| found == line), "{line}");
+        };
+        shows(0);
+        let dropped = Arc::new(AtomicU64::new(3));
+        let source = dropped.clone();
+        metrics.watch_log(move || source.load(Ordering::Relaxed));
+        shows(3);
+        shows(3);
+        dropped.store(5, Ordering::Relaxed);
+        shows(5);
+    }
+}
