@@ -206,6 +206,58 @@ fn an_address_in_use_is_a_failure_with_a_reason() {
 }
 
 #[test]
+fn an_admin_address_in_use_is_a_failure_that_names_the_setting() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let upstream = ["serve", "--upstream", "http://127.0.0.1:9/mcp", "--listen", "127.0.0.1:0", "--admin"];
+    let output = run(&[&upstream[..], &[&address]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains(&format!("admin.address: {address}: ")), "{text}");
+}
+
+#[test]
+fn metrics_are_served_until_the_end_of_the_drain() {
+    let (url, requests, go) = upstream();
+    let proxy = Proxy::start(&url, &["--admin", "127.0.0.1:0"]);
+    let line = proxy.log.recv_timeout(PATIENCE).unwrap();
+    let at = line.split("serving metrics at http://").nth(1).expect("where the metrics are");
+    let admin: SocketAddr = at.split('/').next().unwrap().parse().unwrap();
+    let get = |path: &str| {
+        let mut stream = TcpStream::connect(admin).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let mut call = proxy.open("tools/call", "Mcp-Name: t\r\n", r#""name":"t""#);
+    until(&requests, "tools/call");
+    assert!(get("/readyz").starts_with("HTTP/1.1 200 "));
+    assert!(get("/metrics").contains("\nmcp_janus_requests_in_progress{upstream=\"default\"} 1\n"));
+    proxy.signal("-TERM");
+    loop {
+        if proxy.log.recv_timeout(PATIENCE).unwrap().contains("draining") {
+            break;
+        }
+    }
+    // The line comes a moment before the drain.
+    let began = std::time::Instant::now();
+    while !get("/readyz").starts_with("HTTP/1.1 503 ") {
+        assert!(began.elapsed() < PATIENCE, "it never says that it drains");
+    }
+    assert!(
+        get("/metrics").contains("\nmcp_janus_upstream_sessions{state=\"busy\",upstream=\"default\"} 1\n")
+    );
+    go.send(()).unwrap();
+    let mut answer = String::new();
+    call.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains(r#""resultType":"complete""#), "{answer}");
+    assert_eq!(proxy.end().0, Some(0));
+    assert!(TcpStream::connect(admin).is_err(), "it ends with the process");
+}
+
+#[test]
 fn a_client_that_writes_far_too_much_gets_to_read_why() {
     let (url, _requests, _go) = upstream();
     let proxy = Proxy::start(&url, &[]);

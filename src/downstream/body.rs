@@ -10,6 +10,7 @@ use super::passing::{self, BrokenOff, Passing};
 use super::record::Record;
 use crate::exchange::{Fault, Outcome, Receiver, Step};
 use crate::shutdown::Shutdown;
+use crate::telemetry::metrics::Ended;
 use crate::upstream::UpstreamBody;
 use crate::wire::jsonrpc::Id;
 use crate::wire::meta;
@@ -36,6 +37,8 @@ const COMMENT: &[u8] = b":\n";
 /// A response body, and what ends with it.
 pub struct FrontBody {
     kind: Kind,
+    /// Nothing comes any more.
+    over: bool,
     record: Option<Record>,
     _place: Option<OwnedSemaphorePermit>,
 }
@@ -186,13 +189,27 @@ impl FrontBody {
     }
 
     fn of(kind: Kind) -> Self {
-        Self { kind, record: None, _place: None }
+        Self { kind, over: false, record: None, _place: None }
     }
 
     pub(super) fn with(mut self, record: Record, place: Option<OwnedSemaphorePermit>) -> Self {
         self.record = Some(record);
         self._place = place;
         self
+    }
+}
+
+/// A body of the server's own says only by its end how the request went.
+impl Drop for FrontBody {
+    fn drop(&mut self) {
+        let relayed = matches!(self.kind, Kind::Relayed(..) | Kind::RelayedStream(..));
+        if relayed
+            && !self.over
+            && !self.is_end_stream()
+            && let Some(record) = &mut self.record
+        {
+            record.outcome(Ended::Cancelled);
+        }
     }
 }
 
@@ -362,6 +379,10 @@ impl Body for FrontBody {
                 Next::End => None,
             },
         };
+        this.over = frame.as_ref().is_none_or(Result::is_err);
+        if let (Some(Err(_)), Some(record)) = (&frame, &mut this.record) {
+            record.outcome(Ended::BrokenOff);
+        }
         Poll::Ready(frame)
     }
 

@@ -19,7 +19,7 @@ use crate::translate::notify;
 use crate::upstream::modern::is_event_stream;
 use crate::upstream::{Upstream, UpstreamBody};
 use crate::wire::headers::{Accepts, ContentType};
-use crate::wire::json;
+use crate::wire::json::{self, ScanFault};
 use crate::wire::jsonrpc::{self, Id, Message, Notification, Request, code};
 use crate::wire::method::Method;
 use crate::wire::version::{Era, MODERN};
@@ -82,6 +82,7 @@ impl Front {
             Err(refusal) => {
                 tracing::debug!(parent: &record.span, reason = refusal.reason, text = %refusal.text, "refused");
                 record.refused(refusal.reason);
+                refusal.limit.inspect(|limit| inner.metrics.limit(*limit));
                 (respond::refusal(&refusal), None)
             }
         };
@@ -166,18 +167,18 @@ impl Inner {
     }
 
     fn no_place(&self) -> Refusal {
-        self.metrics.limit(Limit::Requests);
         tracing::warn!(requests = self.limits.requests, "all places are taken; raise limits.requests");
         let text = "the proxy has as many requests in work as it may";
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, "requests", text)
+            .at(Limit::Requests)
     }
 
     fn stream_place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         self.streams.clone().try_acquire_owned().map_err(|_| {
-            self.metrics.limit(Limit::Streams);
             tracing::warn!(streams = self.limits.streams, "all streams are taken; raise limits.streams");
             let text = "the proxy has as many streams open as it may";
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, "streams", text)
+                .at(Limit::Streams)
         })
     }
 
@@ -198,9 +199,10 @@ impl Inner {
         }
         // The client is modern, or its server is: then the checks of that era tell it so.
         let message = message.map_err(|malformed| {
-            let reason = "envelope";
-            Refusal::new(StatusCode::BAD_REQUEST, malformed.fault.code(), reason, malformed.fault.to_string())
-                .with_id(malformed.id)
+            let (reason, fault) = ("envelope", malformed.fault);
+            let mut refusal = Refusal::new(StatusCode::BAD_REQUEST, fault.code(), reason, fault.to_string());
+            refusal.limit = bound(&fault);
+            refusal.with_id(malformed.id)
         })?;
         match message {
             Message::Request(request) => self.request(upstream, headers, request, record, place).await,
@@ -391,13 +393,11 @@ impl Inner {
                 Err(Fault::new(FaultKind::Timeout, "the upstream server did not answer in time"))
             });
             if let Err(fault) = passed {
+                record.fault(&fault.kind);
                 // There is no id to answer under.
-                return Err(Refusal::new(
-                    StatusCode::BAD_GATEWAY,
-                    code::INTERNAL_ERROR,
-                    fault.kind.ended().label(),
-                    fault.text,
-                ));
+                let reason = fault.kind.ended().label();
+                let told = Refusal::new(StatusCode::BAD_GATEWAY, code::INTERNAL_ERROR, reason, fault.text);
+                return Ok(respond::refusal(&told));
             }
         }
         record.outcome(Ended::Accepted);
@@ -413,6 +413,16 @@ enum First {
     Passing(Bytes),
     /// What has come.
     Stream(Option<Step>),
+}
+
+/// The limit that a text has reached.
+fn bound(fault: &jsonrpc::Fault) -> Option<Limit> {
+    let jsonrpc::Fault::Scan(scan) = fault else { return None };
+    match scan.fault {
+        ScanFault::Nesting(_) => Some(Limit::Nesting),
+        ScanFault::Members(_) => Some(Limit::Members),
+        ScanFault::Syntax | ScanFault::Truncated | ScanFault::Utf8 | ScanFault::Length => None,
+    }
 }
 
 /// What the request is about, for the log: a tool's, prompt's or resource's name.

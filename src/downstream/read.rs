@@ -6,6 +6,7 @@
 
 use super::modern::check::Refusal;
 use crate::shutdown::Shutdown;
+use crate::telemetry::metrics::Limit;
 use crate::wire::jsonrpc::{self, Id, code};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -46,6 +47,7 @@ impl Reader<'_> {
         let too_large = || {
             let text = format!("the request body is larger than {limit} bytes (limits.body_bytes)");
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, code::INVALID_REQUEST, "body", text)
+                .at(Limit::BodyBytes)
         };
         if body.size_hint().lower() > limit as u64 {
             // A client that asks first is told before it sends anything.
@@ -75,7 +77,7 @@ impl Reader<'_> {
             }
             Err(_) => {
                 let told = format!("the request body did not arrive within {:?} (timeouts.body)", self.time);
-                Refusal::new(StatusCode::REQUEST_TIMEOUT, code::INVALID_REQUEST, "body", told)
+                Refusal::new(StatusCode::REQUEST_TIMEOUT, code::INVALID_REQUEST, "body", told).at(Limit::Body)
             }
         };
         Err(refusal.with_id(jsonrpc::find_id(&text.into_bytes())))

@@ -7,6 +7,7 @@
 //! A large result may go through the same row in pieces; `Outcome::Flowed` then says that it was whole and good.
 
 use super::{Event, Fault, FaultKind, Outcome};
+use crate::telemetry::metrics::{Limit, Meter};
 use bytes::Bytes;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -21,7 +22,7 @@ pub fn channel(events: usize, bytes: usize) -> (Sender, Receiver) {
     let (outcome_tx, outcome_rx) = oneshot::channel();
     let most = u32::try_from(bytes.clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
     let room = Arc::new(Semaphore::new(most as usize));
-    let sender = Sender { events: event_tx, outcome: outcome_tx, room, most };
+    let sender = Sender { events: event_tx, outcome: outcome_tx, room, most, meter: None };
     (sender, Receiver { events: event_rx, outcome: Some(outcome_rx) })
 }
 
@@ -39,6 +40,8 @@ pub struct Sender {
     /// Bytes that may still wait.
     room: Arc<Semaphore>,
     most: u32,
+    /// Counts each time the driver has to wait for its client.
+    meter: Option<Meter>,
 }
 
 impl Sender {
@@ -56,6 +59,7 @@ impl Sender {
 
     async fn item(&self, item: Item, bytes: usize) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.most);
+        self.count_wait(bytes);
         tokio::select! {
             biased;
             () = self.events.closed() => {}
@@ -63,6 +67,21 @@ impl Sender {
             Ok(place) = self.room.clone().acquire_many_owned(bytes) => {
                 let _ = self.events.send((item, place)).await;
             }
+        }
+    }
+
+    /// Says where waiting for the client is counted.
+    pub fn metered(mut self, meter: Meter) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
+    fn count_wait(&self, bytes: u32) {
+        let Some(meter) = self.meter.as_ref().filter(|_| !self.events.is_closed()) else { return };
+        if self.room.available_permits() < bytes as usize {
+            meter.limit(Limit::EventBytes);
+        } else if self.events.capacity() == 0 {
+            meter.limit(Limit::Events);
         }
     }
 

@@ -20,6 +20,7 @@ use super::{Admission, Front, Guard, Handler};
 use crate::config::{FrontTimeouts, Limits, Listen};
 use crate::net::BoxIo;
 use crate::shutdown::{Ending, Shutdown};
+use crate::telemetry::metrics::Metrics;
 
 const HEADER: Duration = Duration::from_secs(10);
 const HANDSHAKE: Duration = Duration::from_secs(7);
@@ -60,6 +61,7 @@ struct Stage {
     handler: Echo,
     front: Arc<Front<Echo>>,
     shutdown: Shutdown,
+    metrics: Metrics,
 }
 
 impl Stage {
@@ -89,13 +91,20 @@ impl Stage {
         let guard = Guard::new(&listen, bound);
         let front = Front::new(handler.clone(), guard, &limits, &timeouts, shutdown.clone())
             .with_tls(tls.map(|tls| super::tls::acceptor(tls).unwrap()));
-        Self { handler, front: Arc::new(front), shutdown }
+        let metrics = Metrics::new().unwrap();
+        let front = Arc::new(front.metered(Some(metrics.front().clone())));
+        Self { handler, front, shutdown, metrics }
     }
 
     fn connect(&self, admission: Admission) -> DuplexStream {
         let (client, server) = duplex(1 << 20);
         drop(self.shutdown.spawn(Arc::clone(&self.front).serve_connection(Box::new(server), admission)));
         client
+    }
+
+    /// Whether the metrics have this line.
+    fn counted(&self, line: &str) -> bool {
+        self.metrics.render().unwrap().lines().any(|counted| counted == line)
     }
 
     fn calls(&self) -> usize {
@@ -220,6 +229,9 @@ async fn a_tls_handshake_that_stalls_is_cut_off_in_time() {
     let start = Instant::now();
     assert_eq!(exchange(stage.connect(Admission::Admitted), b"\x16").await, "");
     assert_eq!(start.elapsed(), HANDSHAKE);
+    assert!(stage.counted("mcp_janus_limit_hits_total{limit=\"timeouts.handshake\"} 1"));
+    assert!(stage.counted("mcp_janus_client_connections_opened_total 1"));
+    assert!(stage.counted("mcp_janus_client_connections 0"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -381,6 +393,9 @@ async fn the_connection_limit_answers_503_and_frees_up() {
         assert_eq!(client.read(&mut [0; 8]).await.unwrap(), 0);
     }
     assert_eq!(start.elapsed().as_secs(), 2);
+    // One was told so, 64 had their chance, one was closed at once.
+    assert!(stage.counted("mcp_janus_limit_hits_total{limit=\"limits.connections\"} 66"));
+    assert!(stage.counted("mcp_janus_refusals_total{reason=\"connections\",upstream=\"\"} 1"));
     drop(first);
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert!(exchange(open(), &get("/mcp", "")).await.starts_with("HTTP/1.1 200 "));

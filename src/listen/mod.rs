@@ -1,7 +1,7 @@
 //! Sockets towards clients.
 //!
-//! Owns accepting, TLS, HTTP framing, connection limits and times, `Host` and `Origin`, the health endpoints, and the
-//! refusals that follow from those. Does not own anything that needs a body to be read: a [`Handler`] gets every request
+//! Owns accepting, TLS, HTTP framing, connection limits and times, `Host` and `Origin`, the health endpoints, the
+//! refusals that follow from those, and the listener for whoever runs the proxy ([`admin`]). Does not own anything that needs a body to be read: a [`Handler`] gets every request
 //! that passed.
 
 pub mod admin;

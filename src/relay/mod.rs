@@ -192,6 +192,7 @@ impl Relay {
             | Method::Custom => {}
         }
         let (sender, receiver) = channel(self.front.events, self.front.event_bytes);
+        let sender = sender.metered(call.meter.clone());
         let span = tracing::Span::current();
         if call.method == Method::Listen {
             let (uris, waiting) = (self.front.subscriptions, self.front.events);

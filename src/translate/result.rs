@@ -60,6 +60,11 @@ pub fn readable(text: &Bytes, body: &Body, method: Method) -> Result<(), Unreada
     }
 }
 
+/// Whether the result of `tools/call` says that the tool failed.
+pub fn is_error(text: &Bytes, body: &Body) -> bool {
+    body.object.first(text, "isError").is_some_and(|span| span.of(text) == b"true")
+}
+
 /// The whole message under the client's id. `server_info` is the raw JSON that the server gave at `initialize`.
 pub fn to_modern(
     response: &Response,

@@ -51,6 +51,12 @@ impl Shared {
     fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
+
+    /// Counts it where it is a limit that broke an answer off.
+    fn broken(&self, broken: reply::Break) -> reply::Break {
+        broken.limit().inspect(|limit| self.metrics.limit(*limit));
+        broken
+    }
 }
 
 impl Upstream {

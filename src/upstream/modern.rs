@@ -6,9 +6,11 @@
 use super::Shared;
 use super::reply::{Messages, Refusal, UpstreamBody, content_type};
 use crate::exchange::{Call, Fault};
+use crate::telemetry::metrics::Waiting;
 use crate::wire::headers::{self, ContentType};
 use crate::wire::jsonrpc::{Id, Message, Reply};
 use crate::wire::payload::Payload;
+use crate::wire::version::Era;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -35,7 +37,8 @@ impl Modern {
     /// Sends the request as it came. A connection that breaks afterwards breaks the response: the request is lost, and
     /// the client decides whether to ask again (A12.20).
     pub async fn send(&self, call: &Call) -> Result<Response<UpstreamBody>, Trouble> {
-        self.post(&call.headers, call.request.text.clone(), Some(call.id())).await
+        let waiting = call.meter.sent(Era::Modern, call.method);
+        self.post(&call.headers, call.request.text.clone(), Some((call.id(), waiting))).await
     }
 
     /// Passes a notification on.
@@ -53,7 +56,7 @@ impl Modern {
         let UpstreamBody::Streaming(body) = body else { return Ok(Response::from_parts(head, body)) };
         let limit = self.shared.settings.limits.message_bytes;
         let mut messages = Messages::events(body, limit, self.shared.limits);
-        while let Some(message) = messages.next().await? {
+        while let Some(message) = messages.next().await.map_err(|broken| self.shared.broken(broken))? {
             let Message::Response(answer) = message else { continue };
             match (answer.id, &answer.reply) {
                 (Some(span), _) if span.of(&answer.text) == id.raw() => {
@@ -78,12 +81,16 @@ impl Modern {
         &self,
         client: &HeaderMap,
         text: Bytes,
-        id: Option<&Id>,
+        request: Option<(&Id, Waiting)>,
     ) -> Result<Response<UpstreamBody>, Trouble> {
         let head = self.shared.heads.modern(client);
         let sent = self.shared.transport.send(head, Payload::from(text)).await;
         let response =
             sent.map_err(|error| Trouble::Fault(super::send_fault(&self.shared.settings.name, &error)))?;
+        let id = request.map(|(id, waiting)| {
+            waiting.answered();
+            id
+        });
         let status = response.status();
         if id.is_some() && !may_be_legacy(status) && !answers(&response) {
             let text = format!(

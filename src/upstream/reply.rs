@@ -6,6 +6,7 @@
 
 use super::transport::SendError;
 use crate::exchange::{Fault, FaultKind};
+use crate::telemetry::metrics::UpstreamLimit;
 use crate::translate::flow::Flow;
 use crate::wire::headers::ContentType;
 use crate::wire::json::{Cursor, Limits, Span};
@@ -111,6 +112,17 @@ pub(super) enum Break {
     Bounds,
     #[error("the upstream server's answer broke off")]
     Body,
+}
+
+impl Break {
+    /// The limit that was reached, if it was one.
+    pub(super) fn limit(&self) -> Option<UpstreamLimit> {
+        match self {
+            Break::TooLarge => Some(UpstreamLimit::MessageBytes),
+            Break::Bounds => Some(UpstreamLimit::Json),
+            Break::ContentType(_) | Break::NotAMessage | Break::Body => None,
+        }
+    }
 }
 
 impl Messages {

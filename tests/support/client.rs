@@ -123,6 +123,11 @@ impl Answer {
         }
     }
 
+    /// Reads what is left of a body, and says whether it broke off before its end.
+    pub async fn broke(&mut self) -> bool {
+        within("body", self.io.whole(self.framing)).await.is_err()
+    }
+
     /// The client goes away in the middle.
     pub fn close(self) {}
 

@@ -75,6 +75,19 @@ impl Proxy {
         near
     }
 
+    /// One request on the admin listener.
+    pub async fn admin(&self, ask: &Ask) -> Done {
+        self.admin_open(ask).await.done().await
+    }
+
+    /// The same up to the head of its answer.
+    pub async fn admin_open(&self, ask: &Ask) -> Answer {
+        let (near, far) = tokio::io::duplex(256 * 1024);
+        let app = Arc::clone(&self.app);
+        tokio::spawn(async move { app.serve_admin_connection(Box::new(far)).await });
+        client::open(near, ask).await
+    }
+
     pub fn connection(&self) -> Connection {
         Connection::new(self.connect())
     }

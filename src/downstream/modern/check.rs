@@ -6,6 +6,7 @@
 //! Rules: A1.1, A4.1-A4.4, A11-A13; vectors D5-D10, D15, D22, D23; cases C01c, C27, C32; spec 2026-07-28
 //! basic/transports/streamable-http, Server Validation.
 
+use crate::telemetry::metrics::Limit;
 use crate::translate::declared::LogLevel;
 use crate::wire::headers::{self, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION};
 use crate::wire::json::{Kind, Object, Span};
@@ -25,8 +26,10 @@ pub(in crate::downstream) struct Refusal {
     /// JSON text.
     pub(in crate::downstream) data: Option<String>,
     pub(in crate::downstream) id: Option<Id>,
-    /// For the log.
+    /// For the log and the metrics.
     pub(in crate::downstream) reason: &'static str,
+    /// The limit that the request has reached.
+    pub(in crate::downstream) limit: Option<Limit>,
 }
 
 impl Refusal {
@@ -36,12 +39,17 @@ impl Refusal {
         reason: &'static str,
         text: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self { status, code, text: text.into(), data: None, id: None, reason }
+        Self { status, code, text: text.into(), data: None, id: None, reason, limit: None }
     }
 
     /// Of which era the refused client is.
     pub(in crate::downstream) fn era(&self) -> Era {
         if self.reason == LEGACY { Era::Legacy } else { Era::Modern }
+    }
+
+    pub(in crate::downstream) fn at(mut self, limit: Limit) -> Self {
+        self.limit = Some(limit);
+        self
     }
 
     pub(in crate::downstream) fn with_id(mut self, id: Option<Id>) -> Self {

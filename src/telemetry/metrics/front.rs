@@ -39,9 +39,4 @@ impl FrontMetrics {
             hits.inc();
         }
     }
-
-    /// The counter itself, for a part of the program that knows no metrics.
-    pub fn limit_counter(&self, limit: Limit) -> Option<IntCounter> {
-        self.limits.get(limit as usize).cloned()
-    }
 }

@@ -28,8 +28,6 @@ words! {
     Ended {
         /// The server's result, as the client is to see it.
         Result => "result",
-        /// A result whose beginning had gone to the client has no end.
-        BrokenOff => "broken-off",
         /// The server's own error.
         Error => "error",
         /// The server's own -32601.
@@ -38,9 +36,11 @@ words! {
         Relayed => "relayed",
         /// As `Relayed`, with another status.
         RelayedError => "relayed-error",
+        /// A response whose beginning had gone to the client has no end: the server broke off, or its time was over.
+        BrokenOff => "broken-off",
         /// A notification or an answer was taken (202).
         Accepted => "accepted",
-        /// The client went away before there was an outcome.
+        /// The client went away before there was an outcome, or before the end of a response that was passed on.
         Cancelled => "cancelled",
         /// Not taken: see the refusals.
         Refused => "refused",
@@ -116,6 +116,7 @@ words! {
         Connections => "limits.connections",
         Requests => "limits.requests",
         Streams => "limits.streams",
+        Subscriptions => "limits.subscriptions",
         BodyBytes => "limits.body_bytes",
         HeaderBytes => "limits.header_bytes",
         Nesting => "limits.nesting",

@@ -15,7 +15,6 @@ mod upstream;
 pub use front::FrontMetrics;
 pub use held::{Connection, Held, OpenStream, ReadySession};
 pub use labels::{Delivered, Ended, Limit, Opened, StreamKind, UpstreamLimit, Verdict, What};
-pub use prometheus::IntCounter;
 pub use request::{Meter, Tally, Waiting};
 pub use upstream::UpstreamMetrics;
 
@@ -60,7 +59,7 @@ impl Metrics {
 
     /// What is counted of the upstream with this name, which is one of the settings.
     pub fn upstream(&self, name: &str) -> Arc<UpstreamMetrics> {
-        Arc::new(UpstreamMetrics::new(self.families.clone(), name))
+        Arc::new(UpstreamMetrics::new(self.families.clone(), self.front.clone(), name))
     }
 
     /// Where the number of log lines dropped so far comes from.
@@ -83,5 +82,28 @@ impl Metrics {
         }
         drop(log);
         Ok(TextEncoder::new().encode_to_string(&self.registry.gather())?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn dropped_log_lines_are_those_of_the_log() {
+        let metrics = Metrics::new().unwrap();
+        let shows = |count: u64| {
+            let line = format!("mcp_janus_log_lines_dropped_total {count}");
+            assert!(metrics.render().unwrap().lines().any(|found| found == line), "{line}");
+        };
+        shows(0);
+        let dropped = Arc::new(AtomicU64::new(3));
+        let source = dropped.clone();
+        metrics.watch_log(move || source.load(Ordering::Relaxed));
+        shows(3);
+        shows(3);
+        dropped.store(5, Ordering::Relaxed);
+        shows(5);
     }
 }

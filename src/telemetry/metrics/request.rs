@@ -5,7 +5,7 @@
 //! took. Does not own the log line, which is written at the same place (`downstream::record`).
 
 use super::held::{Held, OpenStream};
-use super::labels::{Ended, StreamKind, What};
+use super::labels::{Ended, Limit, StreamKind, What};
 use super::upstream::UpstreamMetrics;
 use crate::wire::method::Method;
 use crate::wire::version::Era;
@@ -42,6 +42,11 @@ impl Meter {
     pub fn sent(&self, server: Era, method: Method) -> Waiting {
         let upstream = self.0.upstream.clone();
         Waiting { since: Instant::now(), upstream, server, what: What::Method(method) }
+    }
+
+    /// A limit towards the client was reached in the middle of the request.
+    pub fn limit(&self, limit: Limit) {
+        self.0.upstream.front().limit(limit);
     }
 
     fn server_era(&self) -> Option<Era> {

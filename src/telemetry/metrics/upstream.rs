@@ -4,6 +4,7 @@
 //! listed; after that, counting is an atomic addition and nothing is looked up by name or locked.
 
 use super::families::Families;
+use super::front::FrontMetrics;
 use super::held::{Connection, Held, OpenStream, ReadySession};
 use super::labels::{
     Delivered, Ended, Opened, SIDES, StreamKind, UpstreamLimit, Verdict, What, side, side_label,
@@ -35,6 +36,7 @@ impl<T> Lazy<T> {
 pub struct UpstreamMetrics {
     name: String,
     families: Arc<Families>,
+    front: Arc<FrontMetrics>,
     requests: Lazy<IntCounter>,
     durations: Lazy<Histogram>,
     upstream_durations: Lazy<Histogram>,
@@ -63,7 +65,7 @@ impl std::fmt::Debug for UpstreamMetrics {
 }
 
 impl UpstreamMetrics {
-    pub(super) fn new(families: Arc<Families>, name: &str) -> Self {
+    pub(super) fn new(families: Arc<Families>, front: Arc<FrontMetrics>, name: &str) -> Self {
         let one = |family: &IntCounterVec| family.with_label_values(&[name]);
         let each = |family: &IntCounterVec, words: &[&str]| {
             words.iter().map(|word| family.with_label_values(&[name, word])).collect::<Vec<_>>()
@@ -97,7 +99,13 @@ impl UpstreamMetrics {
             received: one(&families.upstream_received),
             sent: one(&families.upstream_sent),
             families,
+            front,
         }
+    }
+
+    /// What is counted of clients as a whole.
+    pub fn front(&self) -> &FrontMetrics {
+        &self.front
     }
 
     pub(super) fn in_progress(&self) -> Held {

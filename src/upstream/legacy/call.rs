@@ -10,6 +10,7 @@ use super::gate::{self, Gate};
 use super::pool::Lease;
 use super::{Legacy, Session, level, question};
 use crate::exchange::{Call, Event, Fault, FaultKind, Outcome, Replan, Sender};
+use crate::telemetry::metrics::{UpstreamLimit, Waiting};
 use crate::translate::declared::{self, LogLevel, Question};
 use crate::translate::flow::Plan;
 use crate::translate::listen::Notice;
@@ -17,7 +18,9 @@ use crate::translate::notify::{self, Kind, Progress};
 use crate::translate::tools::Finding;
 use crate::translate::{error, request, result};
 use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response, code};
+use crate::wire::method::Method;
 use crate::wire::payload::Payload;
+use crate::wire::version::Era;
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 use std::pin::pin;
@@ -150,7 +153,10 @@ async fn attempts(legacy: &Arc<Legacy>, call: &Call, sender: &Sender, sent: &mut
         }
         renewed = true;
         match legacy.lease(call).await {
-            Ok(lease) => sent.lease = lease,
+            Ok(lease) => {
+                sent.lease = lease;
+                legacy.shared.metrics.call_resent();
+            }
             Err(open) if open.refused => {
                 let otherwise = Outcome::Fault(open.fault);
                 return Outcome::Replan(Box::new(Replan { call: call.clone(), otherwise }));
@@ -178,6 +184,7 @@ async fn attempt(
     let body = request::to_legacy(&call.request, call.method, session.initialized.revision, number);
     let head = shared.heads.legacy(&call.headers, Some(&session));
     sent.number = Some(number);
+    let waiting = Some(call.meter.sent(Era::Legacy, call.method));
     let response = match shared.transport.send(head, body).await {
         Ok(response) => response,
         Err(error) => {
@@ -197,6 +204,7 @@ async fn attempt(
         aside,
         sent,
         heard: false,
+        waiting,
         replies: Arc::new(Semaphore::new(REPLIES)),
     };
     match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
@@ -225,12 +233,15 @@ struct Stream<'a> {
     /// Something has come for the call, so the server has begun to run it.
     heard: bool,
     replies: Arc<Semaphore>,
+    /// Until the first answer.
+    waiting: Option<Waiting>,
 }
 
 impl Stream<'_> {
     /// A refusal ends the call at the server too, so there is nothing to cancel.
     fn refused(&mut self, refusal: Refusal, has_session: bool) -> Result<Outcome, Trouble> {
         self.sent.number = None;
+        self.waiting.take().into_iter().for_each(Waiting::answered);
         let gate = gate::judge(&refusal, Some(self.number), has_session);
         match (gate, &refusal.answer) {
             (Gate::Lost, _) => Err(Trouble::Lost),
@@ -263,7 +274,7 @@ impl Stream<'_> {
                     continue;
                 }
                 Ok(None) => None,
-                Err(broken) => Some(broken),
+                Err(broken) => Some(self.legacy.shared.broken(broken)),
             };
             if matches!(ended, None | Some(Break::Body)) {
                 last_event = messages.resumption().or(last_event);
@@ -275,12 +286,16 @@ impl Stream<'_> {
                 let Some((id, retry)) = &last_event else {
                     return Err(ended.map_or_else(no_answer, Fault::from).into());
                 };
-                left = left.checked_sub(1).ok_or_else(no_answer)?;
+                left = left.checked_sub(1).ok_or_else(|| {
+                    self.legacy.shared.metrics.limit(UpstreamLimit::Resumptions);
+                    no_answer()
+                })?;
                 if let Some(messages) = self.resume(id, *retry).await? {
                     break messages;
                 }
             };
             self.heard = true;
+            self.legacy.shared.metrics.stream_resumed();
         }
     }
 
@@ -347,6 +362,7 @@ impl Stream<'_> {
 
     async fn message(&mut self, message: Message) -> Result<Option<Outcome>, Trouble> {
         let first = !std::mem::replace(&mut self.heard, true);
+        self.waiting.take().into_iter().for_each(Waiting::answered);
         match message {
             // An error without an id on the stream of the one call is that call's: the server could not tell the id.
             Message::Response(response)
@@ -437,6 +453,9 @@ impl Stream<'_> {
                 let translated =
                     result::to_modern(response, body, method, self.call.id(), info, shared.limits);
                 self.report(&translated.findings);
+                if method == Method::ToolsCall && result::is_error(&response.text, body) {
+                    shared.metrics.tool_error();
+                }
                 Outcome::Result(translated.message)
             }
             RpcReply::Error(error) if error.code == code::URL_ELICITATION_REQUIRED && method.can_ask() => {

@@ -9,7 +9,8 @@ use super::feed::Member;
 use super::listeners::{Listener, Presence};
 use super::pool::Lease;
 use crate::exchange::{Call, Fault, FaultKind};
-use crate::translate::listen::{self, Filter};
+use crate::telemetry::metrics::Limit;
+use crate::translate::listen::{self, Filter, FilterFault};
 use crate::wire::jsonrpc::Id;
 use crate::wire::payload::Payload;
 use bytes::Bytes;
@@ -35,8 +36,12 @@ impl Legacy {
         waiting: usize,
     ) -> Result<Listening, Fault> {
         let limits = self.shared.limits;
-        let wanted = Filter::read(&call.request, limits, uris)
-            .map_err(|fault| Fault::new(FaultKind::InvalidParams, fault.to_string()))?;
+        let wanted = Filter::read(&call.request, limits, uris).map_err(|fault| {
+            if matches!(fault, FilterFault::TooMany(_)) {
+                call.meter.limit(Limit::Subscriptions);
+            }
+            Fault::new(FaultKind::InvalidParams, fault.to_string())
+        })?;
         let initialized = &lease.session().initialized;
         let offered = wanted.offered_by(initialized, limits);
         let server_info = initialized.server_info.clone();

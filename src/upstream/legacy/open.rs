@@ -179,7 +179,7 @@ async fn answer(
     mut messages: Messages,
     number: u64,
 ) -> Result<Response, NoAnswer> {
-    while let Some(message) = messages.next().await? {
+    while let Some(message) = messages.next().await.map_err(|broken| shared.broken(broken))? {
         match message {
             Message::Response(response) if response.answers(number) || response.id.is_none() => {
                 return Ok(response);

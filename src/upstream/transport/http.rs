@@ -22,7 +22,7 @@ use super::error::{Again, Failure, Phase, RedirectRefusal, SendError, TransportB
 use super::{redirect, tls};
 use crate::config::{Target, Upstream};
 use crate::net::{Dial, Origin, Scheme};
-use crate::telemetry::metrics::{Delivered, UpstreamMetrics};
+use crate::telemetry::metrics::{Delivered, UpstreamLimit, UpstreamMetrics};
 use crate::wire::payload::Payload;
 
 /// Interval and patience of HTTP/2 pings, so that a connection to a peer that vanished does not stay in use.
@@ -125,6 +125,9 @@ impl HttpTransport {
             .await
             .unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit }));
         delivery.result = delivered(&sent);
+        if let Err(SendError::Redirect(RedirectRefusal::TooMany { .. })) = &sent {
+            self.inner.metrics.limit(UpstreamLimit::Redirects);
+        }
         sent
     }
 

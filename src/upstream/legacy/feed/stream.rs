@@ -152,6 +152,7 @@ async fn read(asker: &Asker<'_>, messages: &mut Messages) {
             Ok(Some(message)) => message,
             Ok(None) => return,
             Err(broken) => {
+                let broken = legacy.shared.broken(broken);
                 tracing::debug!(upstream = %legacy.shared.settings.name, %broken, "the stream broke off");
                 return;
             }

@@ -1,0 +1,15 @@
+//! What `/metrics` says after traffic that is known to the last request.
+//!
+//! Owns one expectation for each family: exact counts, and gauges that come back to zero. The names are those of the
+//! README's table. Architecture, invariant 7: what is refused is counted.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod admin;
+mod gauges;
+mod limits;
+mod refusals;
+mod requests;
+mod scrape;
+mod sessions;
+#[path = "../support/mod.rs"]
+mod support;
