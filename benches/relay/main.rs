@@ -2,7 +2,8 @@
 //!
 //! Owns the command line. Everything runs on loopback, bounded in time and count: load comes from this process, the
 //! server and the bare relay are this program again in processes of their own, so that each one's CPU is its own.
-//! `-- speed small progress` runs some works only; `--rounds N` and `--span MS` make a run longer or shorter.
+//! `-- speed small progress` runs some works only; `--rounds N` and `--span MS` make a run longer or shorter, `--other PATH`
+//! has another build of the proxy take part.
 #![allow(unreachable_pub)]
 
 mod bare;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 fn main() -> io::Result<()> {
     let mut parts = Vec::new();
-    let mut plan = speed::Plan { rounds: 5, span: Duration::from_millis(700), only: Vec::new() };
+    let mut plan = speed::Plan { rounds: 5, span: Duration::from_millis(700), only: Vec::new(), other: None };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut number = || arguments.next().and_then(|value| value.parse::<u32>().ok());
@@ -32,6 +33,7 @@ fn main() -> io::Result<()> {
                 return many_threads()?.block_on(bare::run(upstream));
             }
             "--bench" => {}
+            "--other" => plan.other = arguments.next().map(Into::into),
             "--rounds" => plan.rounds = number().map_or(plan.rounds, |rounds| rounds.clamp(1, 100) as usize),
             "--span" => {
                 plan.span =

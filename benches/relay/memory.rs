@@ -27,7 +27,7 @@ pub async fn run(folder: &Path) -> io::Result<()> {
     let url = format!("http://{}{}", server.address, Era::Legacy.path());
     let text = format!(
         "listen.address = \"${{LISTEN}}\"
-limits.connections = 20000\nlimits.requests = 20000
+limits.connections = 20000\nlimits.requests = 20000\nlimits.streams = 20000
 [upstream.default]\nurl = \"{url}\"\nsession.max = 20000\nsession.idle = \"1h\"\n"
     );
     std::fs::write(&config, text)?;

@@ -32,8 +32,17 @@ impl Process {
 
     /// The proxy; `arguments` follow `serve --listen ADDRESS`.
     pub fn proxy<S: AsRef<std::ffi::OsStr>>(log: &str, arguments: &[S]) -> io::Result<Self> {
+        Self::proxy_of(Path::new(env!("CARGO_BIN_EXE_mcp-janus")), log, arguments)
+    }
+
+    /// The proxy of another build.
+    pub fn proxy_of<S: AsRef<std::ffi::OsStr>>(
+        binary: &Path,
+        log: &str,
+        arguments: &[S],
+    ) -> io::Result<Self> {
         let address = free_address()?;
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mcp-janus"));
+        let mut command = Command::new(binary);
         command.arg("serve").args(arguments).args(["--log-level", log]);
         // A file names its own address.
         if !arguments.iter().any(|argument| argument.as_ref() == "--config") {

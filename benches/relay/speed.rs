@@ -8,7 +8,7 @@ use super::process::Process;
 use super::report::{self, Pair, Row, Sample};
 use super::work::{Era, WORKS};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a contest takes.
@@ -17,6 +17,8 @@ pub struct Plan {
     pub span: Duration,
     /// Only works whose name holds one of these; all if there is none.
     pub only: Vec<String>,
+    /// Another build of the proxy, to compare with.
+    pub other: Option<PathBuf>,
 }
 
 struct Contestant {
@@ -28,7 +30,7 @@ struct Contestant {
 
 pub async fn run(plan: &Plan, folder: &Path) -> io::Result<()> {
     let server = Process::role("role-upstream", None)?;
-    let contestants = enter(&server, folder).await?;
+    let contestants = enter(&server, folder, plan.other.as_deref()).await?;
     let began = Instant::now();
     for work in WORKS {
         if !plan.only.is_empty() && !plan.only.iter().any(|name| work.name.contains(name.as_str())) {
@@ -48,7 +50,7 @@ pub async fn run(plan: &Plan, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-async fn enter(server: &Process, folder: &Path) -> io::Result<Vec<Contestant>> {
+async fn enter(server: &Process, folder: &Path, other: Option<&Path>) -> io::Result<Vec<Contestant>> {
     let url = |era: Era| format!("http://{}{}", server.address, era.path());
     let mut all = vec![Contestant {
         name: "direct",
@@ -76,6 +78,11 @@ async fn enter(server: &Process, folder: &Path) -> io::Result<Vec<Contestant>> {
     }
     // For orientation: what one line of log for each call costs.
     add("janus m>l, log info", Pair::Other, Era::Modern, janus("info", Era::Legacy)?);
+    if let Some(binary) = other {
+        let other = |era: Era| Process::proxy_of(binary, "warn", &["--upstream", &url(era)]);
+        add("other modern>legacy", Pair::Across, Era::Modern, other(Era::Legacy)?);
+        add("other modern>modern", Pair::Like, Era::Modern, other(Era::Modern)?);
+    }
     Ok(all)
 }
 
