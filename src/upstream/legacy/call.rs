@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout_at};
+use tracing::Instrument;
 
 /// The shortest pause that a server may name before a stream is taken up again.
 const RESUME_AFTER_LEAST: Duration = Duration::from_millis(100);
@@ -85,15 +86,18 @@ impl From<Fault> for Trouble {
     }
 }
 
-pub(super) async fn run(legacy: &Arc<Legacy>, call: Call, lease: Lease, sender: Sender) {
-    let mut sent = Sent { lease, number: None, abandoned: false };
+pub(super) async fn run(legacy: Arc<Legacy>, call: Arc<Call>, lease: Lease, sender: Sender) {
+    let sent = Sent { lease, number: None, abandoned: false };
+    let mut at_work = AtWork { legacy: legacy.clone(), call: call.clone(), sent: Some(sent) };
+    let Some(sent) = &mut at_work.sent else { return };
     let end = tokio::select! {
         biased;
         () = sender.cancelled() => None,
-        outcome = timeout_at(call.deadline, attempts(legacy, &call, &sender, &mut sent)) => Some(outcome),
+        outcome = timeout_at(call.deadline, attempts(&legacy, &call, &sender, sent)) => Some(outcome),
     };
+    let Some(sent) = at_work.sent.take() else { return };
     let reason = match end {
-        None => "the client closed its request",
+        None => CLIENT_GONE,
         Some(Ok(outcome)) => {
             sender.finish(outcome);
             if !sent.abandoned {
@@ -107,7 +111,31 @@ pub(super) async fn run(legacy: &Arc<Legacy>, call: Call, lease: Lease, sender: 
             "timed out"
         }
     };
-    cancel(legacy, &call, &sent, reason).await;
+    cancel(&legacy, &call, &sent, reason).await;
+}
+
+const CLIENT_GONE: &str = "the client closed its request";
+
+/// A call that may be dropped in the middle with whoever polls it, which is its client's going away.
+struct AtWork {
+    legacy: Arc<Legacy>,
+    call: Arc<Call>,
+    /// `None` once the call is over.
+    sent: Option<Sent>,
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        let Some(sent) = self.sent.take().filter(|sent| sent.number.is_some()) else { return };
+        let (legacy, call) = (self.legacy.clone(), self.call.clone());
+        // Owned by the tracker; bounded by the time that `initialize` may take.
+        drop(
+            self.legacy
+                .shared
+                .shutdown
+                .spawn(async move { cancel(&legacy, &call, &sent, CLIENT_GONE).await }.in_current_span()),
+        );
+    }
 }
 
 /// Tells the server that nobody waits any more; a bare disconnect means nothing to it (A12.19).
@@ -121,7 +149,7 @@ async fn cancel(legacy: &Arc<Legacy>, call: &Call, sent: &Sent, reason: &'static
     }
 }
 
-async fn attempts(legacy: &Arc<Legacy>, call: &Call, sender: &Sender, sent: &mut Sent) -> Outcome {
+async fn attempts(legacy: &Arc<Legacy>, call: &Arc<Call>, sender: &Sender, sent: &mut Sent) -> Outcome {
     let wants = Wants {
         token: declared::progress_token(&call.request).map(Bytes::copy_from_slice),
         log: declared::log_level(&call.request),
@@ -178,7 +206,7 @@ async fn attempt(
     let body = request::to_legacy(&call.request, call.method, session.initialized.revision, number);
     let head = shared.heads.legacy(&call.headers, Some(&session));
     sent.number = Some(number);
-    let response = match shared.transport.send(head, body).await {
+    let response = match shared.transport.send_due(head, body).await {
         Ok(response) => response,
         Err(error) => {
             if error.did_not_run() {
