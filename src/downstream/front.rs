@@ -11,8 +11,8 @@ use super::modern::respond;
 use super::read::Reader;
 use super::record::Record;
 use crate::config::{FrontTimeouts, Limits};
-use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, Step};
-use crate::relay::{Relay, Reply};
+use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Step};
+use crate::relay::{Exchange, Relay, Reply};
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{Ended, FrontMetrics, Limit, What};
 use crate::translate::notify;
@@ -245,14 +245,14 @@ impl Inner {
             // From here on it counts among those and not among the requests in work.
             *place = self.stream_place().map_err(|refusal| refusal.with_id(Some(id)))?;
         }
-        let call = Call {
+        let call = Arc::new(Call {
             request,
             method,
             principal: Principal::of(headers.get(AUTHORIZATION)),
             headers,
             deadline: Instant::now() + upstream.settings.timeouts.request,
             meter: record.meter(),
-        };
+        });
         Ok(self.run(upstream, call, accepts, record).await)
     }
 
@@ -260,7 +260,7 @@ impl Inner {
     async fn run(
         &self,
         upstream: &Arc<Upstream>,
-        call: Call,
+        call: Arc<Call>,
         accepts: Accepts,
         record: &mut Record,
     ) -> Response<FrontBody> {
@@ -269,20 +269,21 @@ impl Inner {
         let mut reply = self.in_time(deadline, self.relay.start(upstream, call, streams)).await;
         let mut replanned = false;
         loop {
-            let mut receiver = match reply {
+            let mut exchange = match reply {
                 Err(fault) => return respond::fault(&fault, &id, record),
                 Ok(Reply::Done(outcome)) => return respond::outcome(outcome, &id, accepts, record),
                 Ok(Reply::Relayed(response)) => return self.relayed(response, method, id, deadline, record),
-                Ok(Reply::Exchange(receiver)) => receiver,
+                Ok(Reply::Exchange(exchange)) => exchange,
             };
-            match self.first(&mut receiver, accepts).await {
+            match self.first(&mut exchange, accepts).await {
                 First::Passing(first) => {
+                    let receiver = exchange.detach(&self.shutdown);
                     return respond::passing(receiver, first, Ends::cut(self.shutdown.clone()));
                 }
                 First::Stream(first) => {
                     let ends = Ends::cut(self.shutdown.clone());
                     return respond::stream(FrontBody::stream(
-                        receiver,
+                        exchange.detach(&self.shutdown),
                         id,
                         first,
                         self.timeouts.keep_alive,
@@ -315,12 +316,12 @@ impl Inner {
     }
 
     /// What the response begins with (B11).
-    async fn first(&self, receiver: &mut Receiver, accepts: Accepts) -> First {
+    async fn first(&self, exchange: &mut Exchange, accepts: Accepts) -> First {
         let mut hold = std::pin::pin!(sleep(self.timeouts.hold));
         loop {
             let step = tokio::select! {
                 biased;
-                step = receiver.next() => step,
+                step = exchange.next() => step,
                 () = self.shutdown.cut_short() => return First::Outcome(Outcome::Fault(Fault::cut_short())),
                 () = &mut hold, if accepts.event_stream => return First::Stream(None),
             };

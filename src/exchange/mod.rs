@@ -12,6 +12,7 @@ pub use channel::{Receiver, Sender, Step, channel};
 pub use fault::{Fault, FaultKind};
 
 use crate::wire::payload::Payload;
+use std::sync::Arc;
 
 /// Something that happens before the outcome.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ pub enum Outcome {
 /// A call that its driver gives back.
 #[derive(Debug)]
 pub struct Replan {
-    pub call: Call,
+    pub call: Arc<Call>,
     /// How it ended if the upstream's era is what it was.
     pub otherwise: Outcome,
 }

@@ -3,13 +3,15 @@
 //! Owns which upstream serves a path, which pair of eras a call runs in, and planning anew, once, when a server turns
 //! out to be of the other era. Knows neither sockets nor either side's spelling. Architecture section 2.
 
+mod exchange;
 mod like;
 mod listen;
 
+pub use exchange::Exchange;
 pub use like::Like;
 
 use crate::config;
-use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, Replan, channel};
+use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Replan, channel};
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::Meter;
 use crate::upstream::legacy::Lease;
@@ -36,7 +38,7 @@ pub struct Relay {
 /// How a call goes on.
 pub enum Reply {
     /// Between eras: events and an outcome.
-    Exchange(Receiver),
+    Exchange(Exchange),
     /// Answered on the spot.
     Done(Outcome),
     /// Between like eras: the server's own response.
@@ -61,7 +63,12 @@ impl Relay {
 
     /// Starts a call. Returns when its server is known and able to take it; `streams` says whether the client takes
     /// an event stream.
-    pub async fn start(&self, upstream: &Arc<Upstream>, call: Call, streams: bool) -> Result<Reply, Fault> {
+    pub async fn start(
+        &self,
+        upstream: &Arc<Upstream>,
+        call: Arc<Call>,
+        streams: bool,
+    ) -> Result<Reply, Fault> {
         let era = upstream.era.of(&call).await?;
         let refused = match self.start_in(era, upstream, &call, streams).await {
             Ok(reply) => return Ok(reply),
@@ -88,7 +95,7 @@ impl Relay {
         &self,
         was: Era,
         upstream: &Arc<Upstream>,
-        call: &Call,
+        call: &Arc<Call>,
         streams: bool,
     ) -> Option<Result<Reply, Fault>> {
         if !upstream.era.contradicted(was) {
@@ -108,7 +115,7 @@ impl Relay {
         &self,
         era: Era,
         upstream: &Arc<Upstream>,
-        call: &Call,
+        call: &Arc<Call>,
         streams: bool,
     ) -> Result<Reply, Trouble> {
         tracing::Span::current().record("server", era.name());
@@ -165,7 +172,7 @@ impl Relay {
         }
     }
 
-    fn legacy(&self, upstream: &Arc<Upstream>, call: Call, lease: Lease) -> Result<Reply, Fault> {
+    fn legacy(&self, upstream: &Arc<Upstream>, call: Arc<Call>, lease: Lease) -> Result<Reply, Fault> {
         if call.method.can_ask() && is_retry(&call.request) {
             // Never understood as "start again" (B1.2): no state of ours is out, so this one is not ours.
             let text = "`requestState` was not issued by this proxy, or `inputResponses` came without one";
@@ -193,17 +200,16 @@ impl Relay {
         }
         let (sender, receiver) = channel(self.front.events, self.front.event_bytes);
         let sender = sender.metered(call.meter.clone());
-        let span = tracing::Span::current();
         if call.method == Method::Listen {
+            let span = tracing::Span::current();
             let (uris, waiting) = (self.front.subscriptions, self.front.events);
             let listening = upstream.legacy.listen(&call, lease, uris, waiting)?;
             // Owned by the tracker; ends with its client, with the drain or when the server has nothing to tell.
             drop(self.shutdown.spawn(listen::run(listening, sender, self.shutdown.clone()).instrument(span)));
-        } else {
-            // Owned by the tracker; ends with the outcome, with its client or at the call's deadline.
-            drop(self.shutdown.spawn(upstream.legacy.clone().run(call, lease, sender).instrument(span)));
+            return Ok(Reply::Exchange(Exchange::driven(receiver)));
         }
-        Ok(Reply::Exchange(receiver))
+        let driver = upstream.legacy.clone().run(call, lease, sender);
+        Ok(Reply::Exchange(Exchange::with_driver(driver, receiver)))
     }
 }
 

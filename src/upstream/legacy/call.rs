@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout_at};
+use tracing::Instrument;
 
 /// The shortest pause that a server may name before a stream is taken up again.
 const RESUME_AFTER_LEAST: Duration = Duration::from_millis(100);
@@ -88,29 +89,57 @@ impl From<Fault> for Trouble {
     }
 }
 
-pub(super) async fn run(legacy: &Arc<Legacy>, call: Call, lease: Lease, sender: Sender) {
-    let mut sent = Sent { lease, number: None, abandoned: false };
+pub(super) async fn run(legacy: Arc<Legacy>, call: Arc<Call>, lease: Lease, sender: Sender) {
+    let sent = Sent { lease, number: None, abandoned: false };
+    let mut at_work =
+        AtWork { legacy: legacy.clone(), call: call.clone(), sent: Some(sent), reason: CLIENT_GONE };
+    let Some(sent) = &mut at_work.sent else { return };
     let end = tokio::select! {
         biased;
         () = sender.cancelled() => None,
-        outcome = timeout_at(call.deadline, attempts(legacy, &call, &sender, &mut sent)) => Some(outcome),
+        outcome = timeout_at(call.deadline, attempts(&legacy, &call, &sender, sent)) => Some(outcome),
     };
-    let reason = match end {
-        None => "the client closed its request",
+    match end {
+        None => {}
         Some(Ok(outcome)) => {
-            sender.finish(outcome);
             if !sent.abandoned {
-                return;
+                sent.number = None;
             }
-            "the proxy has given up on the call"
+            at_work.reason = "the proxy has given up on the call";
+            sender.finish(outcome);
         }
         Some(Err(_)) => {
+            at_work.reason = "timed out";
             let text = "the upstream server did not answer in time";
             sender.finish(Outcome::Fault(Fault::new(FaultKind::Timeout, text)));
-            "timed out"
         }
-    };
-    cancel(legacy, &call, &sent, reason).await;
+    }
+}
+
+const CLIENT_GONE: &str = "the client closed its request";
+
+/// A call that may be dropped at any time with whoever polls it. What is still on its way then is cancelled in a task of
+/// its own: whoever has the outcome does not wait for that.
+struct AtWork {
+    legacy: Arc<Legacy>,
+    call: Arc<Call>,
+    /// Taken by the drop.
+    sent: Option<Sent>,
+    reason: &'static str,
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        let Some(sent) = self.sent.take().filter(|sent| sent.number.is_some()) else { return };
+        let (legacy, call, reason) = (self.legacy.clone(), self.call.clone(), self.reason);
+        // Owned by the tracker; bounded by the time that `initialize` may take.
+        drop(
+            self.legacy
+                .shared
+                .shutdown
+                .spawn(async move { cancel(&legacy, &call, &sent, reason).await }.in_current_span()),
+        );
+    }
 }
 
 /// Tells the server that nobody waits any more; a bare disconnect means nothing to it (A12.19).
@@ -124,7 +153,7 @@ async fn cancel(legacy: &Arc<Legacy>, call: &Call, sent: &Sent, reason: &'static
     }
 }
 
-async fn attempts(legacy: &Arc<Legacy>, call: &Call, sender: &Sender, sent: &mut Sent) -> Outcome {
+async fn attempts(legacy: &Arc<Legacy>, call: &Arc<Call>, sender: &Sender, sent: &mut Sent) -> Outcome {
     let wants = Wants {
         token: declared::progress_token(&call.request).map(Bytes::copy_from_slice),
         log: declared::log_level(&call.request),
@@ -185,7 +214,7 @@ async fn attempt(
     let head = shared.heads.legacy(&call.headers, Some(&session));
     sent.number = Some(number);
     let waiting = Some(call.meter.sent(Era::Legacy, call.method));
-    let response = match shared.transport.send(head, body).await {
+    let response = match shared.transport.send_due(head, body).await {
         Ok(response) => response,
         Err(error) => {
             if error.did_not_run() {

@@ -58,8 +58,8 @@ impl Legacy {
     }
 
     /// Runs the call in its session until there is an outcome or nobody waits for it any more.
-    pub async fn run(self: Arc<Self>, call: Call, lease: Lease, sender: Sender) {
-        call::run(&self, call, lease, sender).await;
+    pub async fn run(self: Arc<Self>, call: Arc<Call>, lease: Lease, sender: Sender) {
+        call::run(self, call, lease, sender).await;
     }
 
     /// Passes a notification of the client on; the server's acceptance is all there is to it. `call` is whose it is.

@@ -112,6 +112,11 @@ impl HttpTransport {
         self.send_within(self.inner.response_limit, head, body).await
     }
 
+    /// As [`send`](Self::send), for a call, whose own deadline comes no later.
+    pub async fn send_due(&self, head: RequestHead, body: Payload) -> Result<Response<Incoming>, SendError> {
+        self.inner.counted(self.inner.follow(head, body)).await
+    }
+
     /// As [`send`](Self::send), with a limit of its own (probe, `initialize`). Dropping the future gives the request up:
     /// HTTP/1 closes the connection, HTTP/2 resets the stream.
     pub async fn send_within(
@@ -120,15 +125,10 @@ impl HttpTransport {
         head: RequestHead,
         body: Payload,
     ) -> Result<Response<Incoming>, SendError> {
-        let mut delivery = Delivery { metrics: &self.inner.metrics, result: Delivered::GivenUp };
-        let sent = timeout_at(Instant::now() + limit, self.inner.follow(head, body))
-            .await
-            .unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit }));
-        delivery.result = delivered(&sent);
-        if let Err(SendError::Redirect(RedirectRefusal::TooMany { .. })) = &sent {
-            self.inner.metrics.limit(UpstreamLimit::Redirects);
-        }
-        sent
+        let sent = timeout_at(Instant::now() + limit, self.inner.follow(head, body));
+        let sent =
+            async { sent.await.unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit })) };
+        self.inner.counted(sent).await
     }
 
     /// The endpoint, for logs; holds no credentials.
@@ -167,6 +167,19 @@ fn delivered(sent: &Result<Response<Incoming>, SendError>) -> Delivered {
 }
 
 impl Inner {
+    async fn counted(
+        &self,
+        sent: impl Future<Output = Result<Response<Incoming>, SendError>>,
+    ) -> Result<Response<Incoming>, SendError> {
+        let mut delivery = Delivery { metrics: &self.metrics, result: Delivered::GivenUp };
+        let sent = sent.await;
+        delivery.result = delivered(&sent);
+        if let Err(SendError::Redirect(RedirectRefusal::TooMany { .. })) = &sent {
+            self.metrics.limit(UpstreamLimit::Redirects);
+        }
+        sent
+    }
+
     async fn follow(&self, mut head: RequestHead, body: Payload) -> Result<Response<Incoming>, SendError> {
         match &self.host {
             Some(host) => head.headers.insert(header::HOST, host.clone()),

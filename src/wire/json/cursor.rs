@@ -57,7 +57,7 @@ impl<'a> Cursor<'a> {
         if text.len() >= u32::MAX as usize {
             return Err(ScanError { fault: ScanFault::Length, at: 0 });
         }
-        if let Err(fault) = std::str::from_utf8(text) {
+        if let Err(fault) = simdutf8::compat::from_utf8(text) {
             return Err(ScanError { fault: ScanFault::Utf8, at: fault.valid_up_to() });
         }
         Ok(Self { text, at: 0, limits, entered: 0 })

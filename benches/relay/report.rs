@@ -1,0 +1,132 @@
+//! What is told of a contest: medians, ratios to the bare relay, and whether the bars are met.
+//!
+//! Owns the bars. A bar is a ratio, so that it holds on any machine.
+
+use super::load::Slice;
+use super::work::Work;
+use std::time::Duration;
+
+/// What a contestant stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pair {
+    Direct,
+    Bare,
+    /// The proxy between a modern client and a legacy server.
+    Across,
+    /// The proxy between client and server of one era.
+    Like,
+    /// Shown, not judged.
+    Other,
+}
+
+/// One contestant's turns at one work.
+pub struct Row {
+    name: &'static str,
+    pair: Pair,
+    pub samples: Vec<Sample>,
+}
+
+/// One turn.
+pub struct Sample {
+    per_second: f64,
+    /// Microseconds.
+    p50: f64,
+    p99: f64,
+    cpu: f64,
+    /// Mebibytes.
+    peak: f64,
+}
+
+/// The most CPU a call may take, as a ratio to the bare relay: across eras, between like ones.
+const CPU: [(&str, f64, f64); 5] = [
+    ("small", 1.5, 1.3),
+    ("result-100k", 1.5, 1.2),
+    ("result-1m", 1.5, 1.2),
+    ("arguments-1m", 1.6, 1.3),
+    ("progress", 1.2, 1.0),
+];
+/// The same for the 99th percentile of the small call's time.
+const P99: (&str, f64, f64) = ("small", 1.6, 1.4);
+
+impl Row {
+    pub fn new(name: &'static str, pair: Pair) -> Self {
+        Self { name, pair, samples: Vec::new() }
+    }
+
+    fn median(&self, of: impl Fn(&Sample) -> f64) -> f64 {
+        median(self.samples.iter().map(of).collect())
+    }
+
+    /// The median of the rounds' ratios.
+    fn ratio(&self, bare: &Row, of: impl Fn(&Sample) -> f64) -> f64 {
+        median(self.samples.iter().zip(&bare.samples).map(|(one, bare)| of(one) / of(bare)).collect())
+    }
+
+    fn bar(&self, bars: &(&str, f64, f64)) -> Option<f64> {
+        match self.pair {
+            Pair::Across => Some(bars.1),
+            Pair::Like => Some(bars.2),
+            Pair::Direct | Pair::Bare | Pair::Other => None,
+        }
+    }
+}
+
+impl Sample {
+    pub fn new(slice: &Slice, cpu: Duration, peak: u64) -> Self {
+        let count = slice.latencies.len().max(1);
+        let at = |part: f64| {
+            let index = ((count as f64 * part) as usize).min(count - 1);
+            slice.latencies.get(index).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+        };
+        Self {
+            per_second: count as f64 / slice.elapsed.as_secs_f64(),
+            p50: at(0.5),
+            p99: at(0.99),
+            cpu: cpu.as_secs_f64() * 1e6 / count as f64,
+            peak: peak as f64 / (1024.0 * 1024.0),
+        }
+    }
+}
+
+pub fn print(work: &Work, rows: &[Row]) {
+    println!("\n{} ({} connections)", work.title, work.connections);
+    println!(
+        "  {:<21} {:>10} {:>9} {:>9} {:>9} {:>9}   {:<16} p99 ratio",
+        "", "requests/s", "p50 us", "p99 us", "CPU us", "peak MiB", "CPU ratio"
+    );
+    let bare = rows.iter().find(|row| row.pair == Pair::Bare);
+    for row in rows {
+        print!(
+            "  {:<21} {:>10.0} {:>9.0} {:>9.0} {:>9.1} {:>9.1}",
+            row.name,
+            row.median(|sample| sample.per_second),
+            row.median(|sample| sample.p50),
+            row.median(|sample| sample.p99),
+            row.median(|sample| sample.cpu),
+            row.median(|sample| sample.peak),
+        );
+        let judged = bare.filter(|_| !matches!(row.pair, Pair::Direct | Pair::Bare));
+        let bars = |of: &[(&'static str, f64, f64)]| {
+            of.iter().find(|(name, ..)| *name == work.name).and_then(|bars| row.bar(bars))
+        };
+        if let Some(bare) = judged {
+            let cpu = verdict(row.ratio(bare, |sample| sample.cpu), bars(&CPU));
+            let p99 = verdict(row.ratio(bare, |sample| sample.p99), bars(&[P99]));
+            print!("   {cpu:<16} {p99}");
+        }
+        println!();
+    }
+}
+
+fn verdict(ratio: f64, bar: Option<f64>) -> String {
+    match bar {
+        None => format!("{ratio:.2}"),
+        Some(bar) if ratio <= bar => format!("{ratio:.2} <= {bar:.1}"),
+        Some(bar) => format!("{ratio:.2} > {bar:.1} !!"),
+    }
+}
+
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,105 @@
+//! The contest: who relays the same calls at what cost.
+//!
+//! Owns the contestants and their order. Every round gives each of them a turn at a work, so that whatever else the
+//! machine does hits all alike; what is told is the median over the rounds, and ratios are taken within a round.
+
+use super::load::{self, Target};
+use super::process::Process;
+use super::report::{self, Pair, Row, Sample};
+use super::work::{Era, WORKS};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a contest takes.
+pub struct Plan {
+    pub rounds: usize,
+    pub span: Duration,
+    /// Only works whose name holds one of these; all if there is none.
+    pub only: Vec<String>,
+    /// Another build of the proxy, to compare with.
+    pub other: Option<PathBuf>,
+}
+
+struct Contestant {
+    name: &'static str,
+    pair: Pair,
+    process: Option<Process>,
+    target: Target,
+}
+
+pub async fn run(plan: &Plan, folder: &Path) -> io::Result<()> {
+    let server = Process::role("role-upstream", None)?;
+    let contestants = enter(&server, folder, plan.other.as_deref()).await?;
+    let began = Instant::now();
+    for work in WORKS {
+        if !plan.only.is_empty() && !plan.only.iter().any(|name| work.name.contains(name.as_str())) {
+            continue;
+        }
+        let mut rows: Vec<Row> = contestants.iter().map(|one| Row::new(one.name, one.pair)).collect();
+        for round in 0..plan.rounds {
+            for turn in 0..contestants.len() {
+                let index = (turn + round) % contestants.len();
+                let one = &contestants[index];
+                rows[index].samples.push(one.turn(&work, plan.span).await?);
+            }
+        }
+        report::print(&work, &rows);
+    }
+    println!("{} rounds in {:.0} s", plan.rounds, began.elapsed().as_secs_f64());
+    Ok(())
+}
+
+async fn enter(server: &Process, folder: &Path, other: Option<&Path>) -> io::Result<Vec<Contestant>> {
+    let url = |era: Era| format!("http://{}{}", server.address, era.path());
+    let mut all = vec![Contestant {
+        name: "direct",
+        pair: Pair::Direct,
+        process: None,
+        target: Target { address: server.address, path: Era::Modern.path(), era: Era::Modern },
+    }];
+    let mut add = |name, pair, era, process: Process| {
+        let target = Target { address: process.address, path: "/mcp", era };
+        all.push(Contestant { name, pair, process: Some(process), target });
+    };
+    add("bare relay", Pair::Bare, Era::Modern, Process::role("role-bare", Some(&url(Era::Modern)))?);
+    match Process::nginx(folder, server.address, Era::Modern.path())? {
+        Some(process) => add("nginx", Pair::Other, Era::Modern, process),
+        None => println!("nginx is not installed; its row is left out"),
+    }
+    let janus = |log: &str, era: Era| Process::proxy(log, &["--upstream", &url(era)]);
+    add("janus modern>legacy", Pair::Across, Era::Modern, janus("warn", Era::Legacy)?);
+    add("janus modern>modern", Pair::Like, Era::Modern, janus("warn", Era::Modern)?);
+    let legacy = janus("warn", Era::Legacy)?;
+    let target = Target { address: legacy.address, path: "/mcp", era: Era::Legacy };
+    match load::Client::new(&target, 64 * 1024).await {
+        Ok(_) => add("janus legacy>legacy", Pair::Like, Era::Legacy, legacy),
+        Err(error) => println!("legacy clients are not served ({error}); their row is left out"),
+    }
+    // For orientation: what one line of log for each call costs.
+    add("janus m>l, log info", Pair::Other, Era::Modern, janus("info", Era::Legacy)?);
+    if let Some(binary) = other {
+        let other = |era: Era| Process::proxy_of(binary, "warn", &["--upstream", &url(era)]);
+        add("other modern>legacy", Pair::Across, Era::Modern, other(Era::Legacy)?);
+        add("other modern>modern", Pair::Like, Era::Modern, other(Era::Modern)?);
+    }
+    Ok(all)
+}
+
+impl Contestant {
+    async fn turn(&self, work: &super::work::Work, span: Duration) -> io::Result<Sample> {
+        let mut before = Duration::ZERO;
+        let begin = || {
+            if let Some(process) = &self.process {
+                process.reset_peak();
+                before = process.cpu();
+            }
+        };
+        let slice = load::slice(&self.target, work, span, begin)
+            .await
+            .map_err(|error| io::Error::other(format!("{}, {}: {error}", self.name, work.title)))?;
+        let (cpu, peak) =
+            self.process.as_ref().map_or((Duration::ZERO, 0), |one| (one.cpu() - before, one.peak()));
+        Ok(Sample::new(&slice, cpu, peak))
+    }
+}
