@@ -19,7 +19,7 @@ use crate::translate::notify;
 use crate::upstream::modern::is_event_stream;
 use crate::upstream::{Upstream, UpstreamBody};
 use crate::wire::headers::{Accepts, ContentType};
-use crate::wire::json::{self, ScanFault};
+use crate::wire::json;
 use crate::wire::jsonrpc::{self, Id, Message, Notification, Request, code};
 use crate::wire::method::Method;
 use crate::wire::version::{Era, MODERN};
@@ -200,9 +200,9 @@ impl Inner {
         // The client is modern, or its server is: then the checks of that era tell it so.
         let message = message.map_err(|malformed| {
             let (reason, fault) = ("envelope", malformed.fault);
-            let mut refusal = Refusal::new(StatusCode::BAD_REQUEST, fault.code(), reason, fault.to_string());
-            refusal.limit = bound(&fault);
-            refusal.with_id(malformed.id)
+            Refusal::new(StatusCode::BAD_REQUEST, fault.code(), reason, fault.to_string())
+                .bounded_by(&fault)
+                .with_id(malformed.id)
         })?;
         match message {
             Message::Request(request) => self.request(upstream, headers, request, record, place).await,
@@ -414,16 +414,6 @@ enum First {
     Passing(Bytes),
     /// What has come.
     Stream(Option<Step>),
-}
-
-/// The limit that a text has reached.
-fn bound(fault: &jsonrpc::Fault) -> Option<Limit> {
-    let jsonrpc::Fault::Scan(scan) = fault else { return None };
-    match scan.fault {
-        ScanFault::Nesting(_) => Some(Limit::Nesting),
-        ScanFault::Members(_) => Some(Limit::Members),
-        ScanFault::Syntax | ScanFault::Truncated | ScanFault::Utf8 | ScanFault::Length => None,
-    }
 }
 
 /// What the request is about, for the log: a tool's, prompt's or resource's name.

@@ -48,6 +48,7 @@ impl Sender {
     /// Waits for room. An event for a caller that has gone is dropped: `cancelled` reports that.
     pub async fn event(&self, event: Event) {
         let bytes = event.message().len();
+        self.count_wait(bytes);
         self.item(Item::Event(event), bytes).await;
     }
 
@@ -59,7 +60,6 @@ impl Sender {
 
     async fn item(&self, item: Item, bytes: usize) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.most);
-        self.count_wait(bytes);
         tokio::select! {
             biased;
             () = self.events.closed() => {}
@@ -76,9 +76,10 @@ impl Sender {
         self
     }
 
-    fn count_wait(&self, bytes: u32) {
+    /// Of events alone: pieces wait for their client all the time, which is how a result of any size takes little room.
+    fn count_wait(&self, bytes: usize) {
         let Some(meter) = self.meter.as_ref().filter(|_| !self.events.is_closed()) else { return };
-        if self.room.available_permits() < bytes as usize {
+        if self.room.available_permits() < bytes.min(self.most as usize) {
             meter.limit(Limit::EventBytes);
         } else if self.events.capacity() == 0 {
             meter.limit(Limit::Events);

@@ -35,7 +35,10 @@ impl Relay {
         if unlike(look().await?, meter) {
             return Ok(Like::Unlike);
         }
-        let response = match upstream.legacy.pass(passage).await? {
+        let waiting = meter.sent(Era::Legacy);
+        let passed = upstream.legacy.pass(passage).await?;
+        waiting.answered();
+        let response = match passed {
             Passed::Response(response) => response,
             Passed::OtherEra(response) => {
                 if upstream.era.doubted() && unlike(look().await?, meter) {

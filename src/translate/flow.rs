@@ -125,6 +125,11 @@ impl Flow {
         self.writer.underway
     }
 
+    /// Whether the result has `isError: true`, as far as it has passed.
+    pub fn says_error(&self) -> bool {
+        self.writer.error
+    }
+
     /// What can go out.
     pub fn take(&mut self) -> Option<Bytes> {
         self.writer.out.as_mut()?.next()
@@ -201,6 +206,9 @@ struct Writer {
     /// The value under way is that of `result`, or of the main member.
     in_result: bool,
     in_main: bool,
+    /// The value under way is that of `isError`; and whether it was `true`.
+    in_error: bool,
+    error: bool,
     /// Our `_meta`, or the server's with ours in it, is written.
     has_meta: bool,
     underway: bool,
@@ -220,6 +228,8 @@ impl Writer {
             seen: Seen::default(),
             in_result: false,
             in_main: false,
+            in_error: false,
+            error: false,
             has_meta: false,
             underway: false,
         }
@@ -304,6 +314,7 @@ impl Writer {
         let name = name.as_deref();
         let opens_result = depth == TOP && name == Some("result");
         let is_main = depth == RESULT && self.plan.main().is_none_or(|(main, _)| name == Some(main));
+        self.in_error = depth == RESULT && name == Some("isError");
         let fate = if depth == TOP { top(&mut self.seen, name)? } else { member(&mut self.seen, name)? };
         match fate {
             Fate::Keep => {
@@ -323,6 +334,9 @@ impl Writer {
 
     /// A member's value is about to pass.
     fn value(&mut self, depth: usize, first: Option<u8>) -> Result<(), Stop> {
+        if self.in_error {
+            self.error = first == Some(b't');
+        }
         if self.held.is_some() {
             self.mode = Mode::Hold;
             self.hold.clear();

@@ -37,7 +37,7 @@ impl Modern {
     /// Sends the request as it came. A connection that breaks afterwards breaks the response: the request is lost, and
     /// the client decides whether to ask again (A12.20).
     pub async fn send(&self, call: &Call) -> Result<Response<UpstreamBody>, Trouble> {
-        let waiting = call.meter.sent(Era::Modern, call.method);
+        let waiting = call.meter.sent(Era::Modern);
         self.post(&call.headers, call.request.text.clone(), Some((call.id(), waiting))).await
     }
 

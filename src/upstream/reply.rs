@@ -75,6 +75,8 @@ pub(super) struct Messages {
     gather: Gather,
     /// It, if it passes.
     flow: Option<Box<Flow>>,
+    /// It said `isError`.
+    error: bool,
     retry: Option<Duration>,
     /// A message has come since this stream was opened.
     moved: bool,
@@ -139,6 +141,7 @@ impl Messages {
             bounds: Bounds { message_bytes, flow_bytes: usize::MAX, plan: None },
             gather: Gather::default(),
             flow: None,
+            error: false,
             retry: None,
             moved: false,
             awaited: None,

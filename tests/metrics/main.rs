@@ -5,7 +5,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod admin;
+mod flowed;
 mod gauges;
+mod legacy;
 mod limits;
 mod refusals;
 mod requests;

@@ -12,7 +12,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 }
 
 /// The one series of a request.
-fn one(client: &str, method: &str, outcome: &str, server: &str, count: u64) -> String {
+pub(crate) fn one(client: &str, method: &str, outcome: &str, server: &str, count: u64) -> String {
     format!("client={client},method={method},outcome={outcome},server={server},upstream=up {count}")
 }
 

@@ -5,7 +5,7 @@
 //! server's to check. Rules: A12.4, A12.14, A14.1, B16; cases C21, C25, C31, C32; spec 2025-11-25 basic/transports.
 
 use crate::downstream::modern::check::{Header, Refusal, header, unsupported};
-use crate::telemetry::metrics::What;
+use crate::telemetry::metrics::{Limit, What};
 use crate::upstream::legacy::Carries;
 use crate::wire::headers::{Accepts, MCP_SESSION_ID};
 use crate::wire::json::{Cursor, Limits, Span, Splice};
@@ -83,8 +83,10 @@ fn array(text: &Bytes, limits: Limits) -> Result<Checked, Refusal> {
     let mut ids = Vec::new();
     let mut answers = 0;
     for item in &items {
-        let message = jsonrpc::parse(text.slice(item.range()), limits)
-            .map_err(|malformed| refuse("batch", format!("in the array: {}", malformed.fault)))?;
+        let message =
+            jsonrpc::parse(text.slice(item.range()), limits).map_err(|Malformed { fault, .. }| {
+                refuse("batch", format!("in the array: {fault}")).bounded_by(&fault)
+            })?;
         let params = match &message {
             Message::Request(request) => {
                 if request.method == "initialize" {
@@ -123,7 +125,7 @@ fn array(text: &Bytes, limits: Limits) -> Result<Checked, Refusal> {
 fn items(text: &Bytes, limits: Limits) -> Result<Vec<Span>, Refusal> {
     let unreadable = |fault| {
         let fault = jsonrpc::Fault::Scan(fault);
-        Refusal::new(StatusCode::BAD_REQUEST, fault.code(), "envelope", fault.to_string())
+        Refusal::new(StatusCode::BAD_REQUEST, fault.code(), "envelope", fault.to_string()).bounded_by(&fault)
     };
     let mut items = Vec::new();
     let mut more = 0usize;
@@ -139,7 +141,8 @@ fn items(text: &Bytes, limits: Limits) -> Result<Vec<Span>, Refusal> {
     });
     whole.and_then(|_| cursor.end()).map_err(unreadable)?;
     if more > 0 {
-        return Err(refuse("batch", format!("the array has more than {} messages", limits.members)));
+        let text = format!("the array has more than {} messages", limits.members);
+        return Err(refuse("batch", text).at(Limit::Members));
     }
     Ok(items)
 }

@@ -9,8 +9,8 @@
 use crate::telemetry::metrics::Limit;
 use crate::translate::declared::LogLevel;
 use crate::wire::headers::{self, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION};
-use crate::wire::json::{Kind, Object, Span};
-use crate::wire::jsonrpc::{Id, Params, Request, code, string};
+use crate::wire::json::{Kind, Object, ScanFault, Span};
+use crate::wire::jsonrpc::{self, Id, Params, Request, code, string};
 use crate::wire::meta;
 use crate::wire::method::Method;
 use crate::wire::version::{Era, LegacyRevision, MODERN};
@@ -49,6 +49,19 @@ impl Refusal {
 
     pub(in crate::downstream) fn at(mut self, limit: Limit) -> Self {
         self.limit = Some(limit);
+        self
+    }
+
+    /// Names the limit that a text has reached, if that is its fault.
+    pub(in crate::downstream) fn bounded_by(mut self, fault: &jsonrpc::Fault) -> Self {
+        self.limit = match fault {
+            jsonrpc::Fault::Scan(scan) => match scan.fault {
+                ScanFault::Nesting(_) => Some(Limit::Nesting),
+                ScanFault::Members(_) => Some(Limit::Members),
+                ScanFault::Syntax | ScanFault::Truncated | ScanFault::Utf8 | ScanFault::Length => None,
+            },
+            jsonrpc::Fault::Duplicate(_) | jsonrpc::Fault::Batch | jsonrpc::Fault::Shape(_) => None,
+        };
         self
     }
 

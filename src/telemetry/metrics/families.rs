@@ -22,6 +22,7 @@ pub(super) struct Families {
     pub(super) duration: HistogramVec,
     pub(super) upstream_duration: HistogramVec,
     pub(super) tool_errors: IntCounterVec,
+    pub(super) results_flowed: IntCounterVec,
     pub(super) refusals: IntCounterVec,
     pub(super) limit_hits: IntCounterVec,
     pub(super) upstream_limit_hits: IntCounterVec,
@@ -78,6 +79,11 @@ impl Families {
             tool_errors: to.counters(
                 "mcp_janus_tool_errors_total",
                 "Tool results with isError true, as far as results are read: from legacy servers to modern clients.",
+                &[UP],
+            )?,
+            results_flowed: to.counters(
+                "mcp_janus_results_flowed_total",
+                "Large results of a legacy server that went to the client while they still came, to their end.",
                 &[UP],
             )?,
             refusals: to.counters(

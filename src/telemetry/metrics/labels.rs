@@ -36,7 +36,7 @@ words! {
         Relayed => "relayed",
         /// As `Relayed`, with another status.
         RelayedError => "relayed-error",
-        /// A response whose beginning had gone to the client has no end: the server broke off, or its time was over.
+        /// An answer whose beginning had gone to the client has no end: the server broke off, or its time was over.
         BrokenOff => "broken-off",
         /// A notification or an answer was taken (202).
         Accepted => "accepted",

@@ -9,8 +9,8 @@ use super::labels::{Ended, Limit, StreamKind, What};
 use super::upstream::UpstreamMetrics;
 use crate::wire::method::Method;
 use crate::wire::version::Era;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::time::Instant;
 
 /// Goes along with a call. Clones speak of the same request.
@@ -20,13 +20,14 @@ pub struct Meter(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     upstream: Arc<UpstreamMetrics>,
+    what: OnceLock<What>,
     /// 0 for unknown.
     server: AtomicU8,
 }
 
 impl Meter {
     pub fn new(upstream: Arc<UpstreamMetrics>) -> Self {
-        Self(Arc::new(Inner { upstream, server: AtomicU8::new(0) }))
+        Self(Arc::new(Inner { upstream, what: OnceLock::new(), server: AtomicU8::new(0) }))
     }
 
     /// In which era the call goes on.
@@ -39,9 +40,10 @@ impl Meter {
     }
 
     /// The request goes out to the server now.
-    pub fn sent(&self, server: Era, method: Method) -> Waiting {
+    pub fn sent(&self, server: Era) -> Waiting {
         let upstream = self.0.upstream.clone();
-        Waiting { since: Instant::now(), upstream, server, what: What::Method(method) }
+        let what = self.0.what.get().copied().unwrap_or(What::Unknown);
+        Waiting { since: Instant::now(), upstream, server, what }
     }
 
     /// A limit towards the client was reached in the middle of the request.
@@ -107,6 +109,8 @@ impl Tally {
 
     pub fn about(&mut self, what: What, client: Era) {
         self.what = what;
+        // A legacy client's request that is looked at as a modern one after all is about the same.
+        let _ = self.meter.0.what.set(what);
         self.client = Some(client);
     }
 

@@ -42,6 +42,7 @@ pub struct UpstreamMetrics {
     upstream_durations: Lazy<Histogram>,
     in_progress: IntGauge,
     tool_errors: IntCounter,
+    results_flowed: IntCounter,
     limits: Vec<IntCounter>,
     streams: Vec<(IntGauge, Histogram)>,
     sessions: [IntGauge; 4],
@@ -84,6 +85,7 @@ impl UpstreamMetrics {
             upstream_durations: Lazy::new(SIDES * What::COUNT),
             in_progress: families.in_progress.with_label_values(&[name]),
             tool_errors: one(&families.tool_errors),
+            results_flowed: one(&families.results_flowed),
             limits: each(&families.upstream_limit_hits, UpstreamLimit::WORDS),
             streams: StreamKind::WORDS.iter().map(stream).collect(),
             sessions: STATES.map(|state| families.sessions.with_label_values(&[name, state])),
@@ -135,6 +137,9 @@ impl UpstreamMetrics {
     }
 
     pub(super) fn answered(&self, server: Era, what: What, took: Duration) {
+        if what.is_open_ended() {
+            return;
+        }
         let index = side(Some(server)) * What::COUNT + what.index();
         let labels = [self.name.as_str(), server.name(), what.label()];
         let make = || self.families.upstream_duration.with_label_values(&labels);
@@ -149,6 +154,11 @@ impl UpstreamMetrics {
     /// A tool's result says `isError`.
     pub fn tool_error(&self) {
         self.tool_errors.inc();
+    }
+
+    /// A large result has gone to its client while it came.
+    pub fn result_flowed(&self) {
+        self.results_flowed.inc();
     }
 
     pub fn limit(&self, limit: UpstreamLimit) {

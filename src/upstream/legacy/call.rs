@@ -213,7 +213,7 @@ async fn attempt(
     let body = request::to_legacy(&call.request, call.method, session.initialized.revision, number);
     let head = shared.heads.legacy(&call.headers, Some(&session));
     sent.number = Some(number);
-    let waiting = Some(call.meter.sent(Era::Legacy, call.method));
+    let waiting = Some(call.meter.sent(Era::Legacy));
     let response = match shared.transport.send_due(head, body).await {
         Ok(response) => response,
         Err(error) => {
@@ -382,10 +382,18 @@ impl Stream<'_> {
 
     /// Hands the result on as it comes. Once a piece is out there is no way back: no resuming, no other answer.
     async fn flow(&mut self, mut messages: Messages) -> Result<Outcome, Trouble> {
-        while let Some(piece) = messages.piece().await.map_err(Fault::from)? {
+        self.waiting.take().into_iter().for_each(Waiting::answered);
+        let shared = &self.legacy.shared;
+        while let Some(piece) =
+            messages.piece().await.map_err(|broken| shared.broken(broken)).map_err(Fault::from)?
+        {
             self.sender.piece(piece).await;
         }
         self.sent.number = None;
+        shared.metrics.result_flowed();
+        if self.call.method == Method::ToolsCall && messages.says_error() {
+            shared.metrics.tool_error();
+        }
         Ok(Outcome::Flowed)
     }
 

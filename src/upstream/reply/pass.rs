@@ -45,9 +45,15 @@ impl Messages {
             };
             if ended {
                 flow.finish()?;
+                self.error = flow.says_error();
                 self.source = Source::Done;
             }
         }
+    }
+
+    /// Whether the result that has passed says of itself that it is an error.
+    pub(in crate::upstream) fn says_error(&self) -> bool {
+        self.error
     }
 
     /// Lets a large result pass by `plan` from `flow_bytes` on; without one, and until it is one, it is held.
