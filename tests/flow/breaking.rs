@@ -164,7 +164,8 @@ async fn b14_the_client_closes_while_the_server_writes() {
         answer.piece().await.unwrap().expect("more");
     }
     answer.close();
-    up.wait("notifications/cancelled", 1).await;
+    let cancelled = up.wait("notifications/cancelled", 1).await;
+    assert_eq!(cancelled[0].json()["params"]["reason"], "the client closed its request");
     pass(60_000).await;
     assert_eq!(up.posts("notifications/cancelled").len(), 1);
     proxy.send(&list("tools/list")).await.result();
