@@ -298,6 +298,8 @@ enum Failing {
     Gone,
     /// GOAWAY that names stream 0 as the last one begun, then the end.
     GoneBefore,
+    /// An answer without end.
+    Floods,
 }
 
 /// An HTTP/2 server that fails the first request as told and answers all others.
@@ -340,6 +342,18 @@ async fn failing_server(tls: &Tls, failing: Failing) -> SocketAddr {
                     Some(Failing::Gone | Failing::GoneBefore) => {
                         connection.abrupt_shutdown(h2::Reason::INTERNAL_ERROR);
                     }
+                    Some(Failing::Floods) => {
+                        let mut body = respond.send_response(Response::new(()), false).unwrap();
+                        tokio::spawn(async move {
+                            while FLOOD.load(Ordering::SeqCst) < 16 << 20 {
+                                body.reserve_capacity(1 << 14);
+                                let room = std::future::poll_fn(|cx| body.poll_capacity(cx)).await;
+                                let Some(Ok(room)) = room else { return };
+                                FLOOD.fetch_add(room, Ordering::SeqCst);
+                                body.send_data(Bytes::from(vec![b'x'; room]), false).unwrap();
+                            }
+                        });
+                    }
                     None => {
                         let mut body = respond.send_response(Response::new(()), false).unwrap();
                         body.send_data(Bytes::from_static(b"ok"), true).unwrap();
@@ -349,6 +363,28 @@ async fn failing_server(tls: &Tls, failing: Failing) -> SocketAddr {
         }
     });
     address
+}
+
+/// Bytes that `Failing::Floods` could write.
+static FLOOD: AtomicUsize = AtomicUsize::new(0);
+
+/// Invariant 5: the client of one stream is slow; its server stops, and the connection's other streams do not.
+#[tokio::test]
+async fn http2_a_body_that_is_not_read_stops_its_own_stream_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let tls = certificates(dir.path(), "a");
+    let ca = dir.path().join("a.ca.pem");
+    let address = failing_server(&tls, Failing::Floods).await;
+    let transport = transport(&format!("https://{address}/mcp"), &[&ca]).unwrap();
+    let head = RequestHead { method: Method::POST, headers: HeaderMap::new() };
+    let unread = transport.send(head, Payload::from("hi")).await.unwrap();
+    for _ in 0..100 {
+        let other = tokio::time::timeout(LONG, post(&transport, "hi")).await;
+        assert_eq!(other.expect("another stream on the connection").unwrap().body(), "ok");
+    }
+    let written = FLOOD.load(Ordering::SeqCst);
+    assert!((1..=(1 << 20) + (1 << 14)).contains(&written), "{written} bytes were written and not read");
+    drop(unread);
 }
 
 #[tokio::test]

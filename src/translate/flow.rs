@@ -130,6 +130,11 @@ impl Flow {
         self.writer.error
     }
 
+    /// More is there to go out than a few bytes.
+    pub fn is_worthwhile(&self) -> bool {
+        self.writer.out.as_ref().is_some_and(|out| !out.pieces.is_empty() || out.tail.len() >= COPY_BELOW)
+    }
+
     /// What can go out.
     pub fn take(&mut self) -> Option<Bytes> {
         self.writer.out.as_mut()?.next()

@@ -11,6 +11,17 @@ fn ask(accept: &str) -> Ask {
     call("echo", "{}").id("7").header("Accept", accept)
 }
 
+/// How the one call ended, as it is counted; a list that went well meanwhile is not looked at.
+fn ended(proxy: &Proxy) -> String {
+    let metrics = proxy.metrics();
+    let counted = |line: &&str| {
+        line.starts_with("mcp_janus_requests_total{") && line.contains("tools/call") && line.ends_with(" 1")
+    };
+    let mut lines: Vec<_> = metrics.lines().filter(counted).collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    lines.remove(0).split("outcome=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
+}
+
 /// Checks that `body` can be taken for no message, in a body of JSON and in one of events.
 #[track_caller]
 fn is_no_message(body: &[u8], what: &str) {
@@ -56,6 +67,7 @@ async fn inv1_what_goes_wrong_in_the_middle_breaks_the_stream_off() {
                 is_no_message(&body, &what);
                 pass(5_000).await;
                 assert_eq!(up.posts("tools/call").len(), 1, "{what}");
+                assert_eq!(ended(&proxy), "broken-off", "{what}");
                 assert_eq!(up.posts("notifications/cancelled").len(), 1, "{what}: {:?}", up.briefs());
                 proxy.send(&list("tools/list")).await.result();
             }
@@ -108,6 +120,7 @@ async fn b14_the_deadline_in_the_middle() {
             is_no_message(&body, accept);
             let cancelled = up.wait("notifications/cancelled", 1).await;
             pass(5_000).await;
+            assert_eq!(ended(&proxy), "broken-off");
             assert_eq!(up.posts("notifications/cancelled").len(), 1);
             assert_eq!(cancelled[0].json()["params"]["requestId"].to_string(), up.only("tools/call").id());
             assert_eq!(cancelled[0].json()["params"]["reason"], "timed out");
@@ -127,6 +140,7 @@ async fn b14_the_client_closes_in_the_middle() {
             let cancelled = up.wait("notifications/cancelled", 1).await;
             assert!(began.elapsed() < Duration::from_secs(1), "{style:?}: {:?}", began.elapsed());
             pass(1_000_000).await;
+            assert_eq!(ended(&proxy), "cancelled");
             assert_eq!(up.posts("notifications/cancelled").len(), 1);
             assert_eq!(cancelled[0].json()["params"]["requestId"].to_string(), up.only("tools/call").id());
             proxy.send(&list("tools/list")).await.result();
@@ -150,7 +164,8 @@ async fn b14_the_client_closes_while_the_server_writes() {
         answer.piece().await.unwrap().expect("more");
     }
     answer.close();
-    up.wait("notifications/cancelled", 1).await;
+    let cancelled = up.wait("notifications/cancelled", 1).await;
+    assert_eq!(cancelled[0].json()["params"]["reason"], "the client closed its request");
     pass(60_000).await;
     assert_eq!(up.posts("notifications/cancelled").len(), 1);
     proxy.send(&list("tools/list")).await.result();

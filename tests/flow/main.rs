@@ -1,11 +1,12 @@
 //! Large results of legacy servers: they pass in fixed memory, the first byte before the last has come.
 //!
 //! Owns what a client and a server see of a result that passes (`passing`), of one that breaks off on the way
-//! (`breaking`), and how much a server can write to a client that does not read (`pressure`). That a result which passes
-//! is the same as one that is held is tested at the translation itself.
+//! (`breaking`), the same over HTTP/2 (`http2`), and how much a server can write to a client that does not read
+//! (`pressure`). That a result which passes is the same as one that is held is tested at the translation itself.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod breaking;
+mod http2;
 mod passing;
 mod pressure;
 #[path = "../support/mod.rs"]

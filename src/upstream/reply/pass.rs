@@ -14,21 +14,28 @@ impl Messages {
     pub(in crate::upstream) async fn piece(&mut self) -> Result<Option<Bytes>, Break> {
         loop {
             let Some(flow) = &mut self.flow else { return Ok(None) };
-            if let Some(piece) = flow.take() {
-                return Ok(Some(piece));
-            }
             let ended = match &mut self.source {
                 Source::Done | Source::Other(_) => {
-                    self.flow = None;
-                    continue;
-                }
-                Source::Json(body) => match frame(body).await? {
-                    Some(data) => {
-                        flow.feed(&data)?;
-                        false
+                    let last = flow.take();
+                    if last.is_none() {
+                        self.flow = None;
                     }
-                    None => true,
-                },
+                    return Ok(last);
+                }
+                Source::Json(body) => {
+                    if let Some(piece) = flow.take() {
+                        return Ok(Some(piece));
+                    }
+                    match frame(body).await? {
+                        Some(data) => {
+                            flow.feed(&data)?;
+                            false
+                        }
+                        None => true,
+                    }
+                }
+                // Lines may be short; they go on together as far as they are there.
+                Source::Events(..) if flow.is_worthwhile() => return Ok(flow.take()),
                 Source::Events(body, decoder) => match decoder.next_piece() {
                     Some(Ok(sse::Piece::Data(data))) => {
                         flow.feed(&data)?;
@@ -37,6 +44,9 @@ impl Messages {
                     Some(Ok(sse::Piece::End { .. })) => true,
                     Some(Err(sse::SseError::TooLarge { .. })) => return Err(Break::TooLarge),
                     None => {
+                        if let Some(piece) = flow.take() {
+                            return Ok(Some(piece));
+                        }
                         // An event without its end is none.
                         decoder.feed(frame(body).await?.ok_or(Break::Body)?);
                         false

@@ -29,6 +29,11 @@ use crate::wire::payload::Payload;
 const PING_INTERVAL: Duration = Duration::from_secs(15);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Bytes of one HTTP/2 response that may wait to be read. The connection's own window is as wide as can be, so that a
+/// response which nobody reads stops its own stream and none beside it; a window that adapts is one for both.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
+
 /// The part of a request that the caller decides; the URI is the upstream's, and so is `Host`.
 #[derive(Debug, Clone)]
 pub struct RequestHead {
@@ -254,7 +259,8 @@ fn client(upstream: &Upstream, connector: Connector) -> Client<Connector, Payloa
         .pool_idle_timeout(upstream.timeouts.pool_idle)
         .pool_max_idle_per_host(upstream.limits.pool_connections)
         .retry_canceled_requests(true)
-        .http2_adaptive_window(true)
+        .http2_initial_stream_window_size(STREAM_WINDOW)
+        .http2_initial_connection_window_size(CONNECTION_WINDOW)
         .http2_keep_alive_interval(PING_INTERVAL)
         .http2_keep_alive_timeout(PING_TIMEOUT)
         .http2_keep_alive_while_idle(true)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use libfuzzer_sys::fuzz_target;
-use mcp_janus_fuzz::wire::sse::{Decoder, Event, KEEP_ALIVE, SseError, encode_data};
+use mcp_janus_fuzz::wire::sse::{Decoder, Event, KEEP_ALIVE, Piece, SseError, encode_data};
 
 fuzz_target!(|input: &[u8]| {
     let [limit, cuts, stream @ ..] = input else { return };
@@ -15,6 +15,7 @@ fuzz_target!(|input: &[u8]| {
     for (cuts, eager) in [(0, true), (1, true), (1, false), (*cuts, true), (*cuts, false)] {
         assert_eq!(decode(stream, limit, cuts, eager), expected, "limit {limit}, cuts {cuts}, eager {eager}");
     }
+    in_pieces(stream, *cuts, &expected);
     encoder(stream, *cuts);
 });
 
@@ -48,6 +49,41 @@ fn decode(stream: &[u8], limit: usize, cuts: u8, eager: bool) -> Vec<Result<Even
     }
     events.extend(std::iter::from_fn(|| decoder.next_event()));
     events
+}
+
+/// Events in pieces, every one or from a place on, hold the same data.
+fn in_pieces(stream: &[u8], cuts: u8, expected: &[Result<Event, SseError>]) {
+    // Data has no bound in pieces.
+    if expected.iter().any(Result::is_err) {
+        return;
+    }
+    let expected: Vec<_> =
+        expected.iter().flatten().map(|event| event.data.clone()).filter(|data| !data.is_empty()).collect();
+    for whole in [0, usize::from(cuts)] {
+        let mut decoder = Decoder::new(1 << 20);
+        let (mut events, mut open, mut fed) = (Vec::new(), Vec::new(), 0);
+        for piece in pieces(stream, cuts) {
+            fed += piece.len();
+            decoder.feed(Bytes::copy_from_slice(piece));
+            loop {
+                if !decoder.is_in_pieces() {
+                    match decoder.next_event() {
+                        Some(event) => events.push(event.expect("within bounds").data),
+                        None if fed > whole && decoder.held() > 0 => decoder.in_pieces(),
+                        None => break,
+                    }
+                    continue;
+                }
+                match decoder.next_piece().map(|piece| piece.expect("within bounds")) {
+                    Some(Piece::Data(bytes)) => open.extend_from_slice(&bytes),
+                    Some(Piece::End { .. }) => events.push(Bytes::from(std::mem::take(&mut open))),
+                    None => break,
+                }
+            }
+        }
+        events.retain(|data| !data.is_empty());
+        assert_eq!(events, expected, "cuts {cuts}, whole {whole}");
+    }
 }
 
 fn reference(stream: &[u8], limit: usize) -> Vec<Result<Event, SseError>> {
