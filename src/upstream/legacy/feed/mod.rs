@@ -15,7 +15,9 @@ use super::listeners::Listener;
 use super::pool::Lease;
 use super::session::SessionKey;
 use crate::exchange::Call;
+use crate::translate::discover::Initialized;
 use crate::translate::listen::Filter;
+use crate::wire::json::Limits;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -39,7 +41,8 @@ pub(super) struct Feed {
 
 #[derive(Default)]
 struct State {
-    members: HashMap<u64, Arc<Listener>>,
+    /// Each with what the server offered of what it wants.
+    members: HashMap<u64, (Arc<Listener>, Filter)>,
     next_member: u64,
     uris: HashMap<Arc<str>, Subscription>,
     /// URIs that something must be done about.
@@ -107,23 +110,19 @@ impl Feeds {
     ) -> Member {
         let Some(key) = lease.session().key.clone() else {
             // A session of this call alone: nobody else comes to it.
-            let feed = Arc::new(Feed::new());
-            let member = feed.enter(listener, filter);
-            feed.start(legacy, call, lease);
-            return member;
+            return Feed::start(legacy, call, lease, listener, filter).1;
         };
         match self.by_session.entry(key) {
             Entry::Occupied(mut taken) => {
-                let feed = taken.get().clone();
-                if !feed.lock().closed {
-                    return feed.enter(listener, filter);
+                if let Some(member) = taken.get().enter(listener, &filter) {
+                    return member;
                 }
-                let (feed, member) = started(legacy, call, lease, listener, filter);
+                let (feed, member) = Feed::start(legacy, call, lease, listener, filter);
                 taken.insert(feed);
                 member
             }
             Entry::Vacant(free) => {
-                let (feed, member) = started(legacy, call, lease, listener, filter);
+                let (feed, member) = Feed::start(legacy, call, lease, listener, filter);
                 free.insert(feed);
                 member
             }
@@ -145,41 +144,36 @@ impl Feeds {
     }
 }
 
-fn started(
-    legacy: &Arc<Legacy>,
-    call: &Call,
-    lease: Lease,
-    listener: &Arc<Listener>,
-    filter: Filter,
-) -> (Arc<Feed>, Member) {
-    let feed = Arc::new(Feed::new());
-    let member = feed.enter(listener, filter);
-    feed.start(legacy, call, lease);
-    (feed, member)
-}
-
 impl Feed {
-    fn new() -> Self {
-        Self { state: Mutex::default(), work: Notify::new(), settled: watch::Sender::new(()) }
-    }
-
-    /// Owned by the tracker; ends with its last member or with the drain, which ends the sessions too.
-    fn start(self: &Arc<Self>, legacy: &Arc<Legacy>, call: &Call, lease: Lease) {
-        let task = run::run(legacy.clone(), self.clone(), call.clone(), lease);
+    /// A feed with its first member.
+    fn start(
+        legacy: &Arc<Legacy>,
+        call: &Call,
+        lease: Lease,
+        listener: &Arc<Listener>,
+        filter: Filter,
+    ) -> (Arc<Self>, Member) {
+        let mut state = State::default();
+        let number = state.enter(listener, &filter);
+        let feed = Self { state: Mutex::new(state), work: Notify::new(), settled: watch::Sender::new(()) };
+        let feed = Arc::new(feed);
+        let task = run::run(legacy.clone(), feed.clone(), call.clone(), lease);
+        // Owned by the tracker; ends with its last member or with the drain, which ends the sessions too.
         drop(legacy.shared.shutdown.spawn_until_drain(task));
+        let member = Member { feed: feed.clone(), number, filter };
+        (feed, member)
     }
 
-    fn enter(self: &Arc<Self>, listener: &Arc<Listener>, filter: Filter) -> Member {
+    /// `None` if it is over: looked at and entered in one step, as it may end at any moment.
+    fn enter(self: &Arc<Self>, listener: &Arc<Listener>, filter: &Filter) -> Option<Member> {
         let mut state = self.lock();
-        let number = state.next_member;
-        state.next_member += 1;
-        state.members.insert(number, listener.clone());
-        for uri in &filter.uris {
-            state.want(uri);
+        if state.closed {
+            return None;
         }
+        let number = state.enter(listener, filter);
         drop(state);
         self.work.notify_one();
-        Member { feed: self.clone(), number, filter }
+        Some(Member { feed: self.clone(), number, filter: filter.clone() })
     }
 
     fn close_if_empty(&self) -> bool {
@@ -215,11 +209,19 @@ impl Feed {
         None
     }
 
-    /// The server has answered; `subscribed` says what holds now.
+    /// The server has answered; `status` says what holds now. Who was promised what is refused now, after it had been
+    /// taken before, is told so by the end (C48).
     fn answered(&self, uri: &Arc<str>, status: Status) {
         let mut state = self.lock();
         let Some(subscription) = state.uris.get_mut(uri) else { return };
         subscription.status = status;
+        if status == Status::Refused {
+            let relies = |(listener, filter): &&(Arc<Listener>, Filter)| {
+                filter.uris.contains(uri) && listener.relies_on(uri)
+            };
+            state.members.values().filter(relies).for_each(|(listener, _)| listener.end());
+        }
+        let Some(subscription) = state.uris.get(uri) else { return };
         // Whoever came or went meanwhile.
         if subscription.wanted_by == 0 || status == Status::Wanted {
             state.todo.push_back(uri.clone());
@@ -240,6 +242,10 @@ impl Feed {
         self.work.notify_one();
     }
 
+    fn has_missed(&self) -> bool {
+        self.lock().missed
+    }
+
     /// The session is gone, and with it whatever the server knew of subscriptions.
     fn restart(&self) {
         let mut state = self.lock();
@@ -250,6 +256,28 @@ impl Feed {
         for (uri, subscription) in uris.iter_mut() {
             subscription.status = Status::Wanted;
             todo.push_back(uri.clone());
+        }
+    }
+
+    /// The server may have forgotten its subscriptions.
+    fn subscribe_again(&self) {
+        let mut state = self.lock();
+        let State { uris, todo, .. } = &mut *state;
+        for (uri, subscription) in uris.iter_mut() {
+            if subscription.status == Status::Subscribed {
+                subscription.status = Status::Wanted;
+                todo.push_back(uri.clone());
+            }
+        }
+    }
+
+    /// Another session has begun: whom it offers less than the one before is told so by the end (A3.10).
+    fn offered(&self, server: &Initialized, limits: Limits) {
+        let state = self.lock();
+        for (listener, filter) in state.members.values() {
+            if filter.offered_by(server, limits) != *filter {
+                listener.end();
+            }
         }
     }
 
@@ -266,7 +294,7 @@ impl Feed {
                 return;
             }
             state.missed = false;
-            state.members.values().cloned().collect()
+            state.listeners()
         };
         members.iter().for_each(|listener| listener.offer_all());
     }
@@ -278,7 +306,7 @@ impl Feed {
             if state.stream != Stream::Absent {
                 return;
             }
-            state.members.values().cloned().collect()
+            state.listeners()
         };
         members.iter().for_each(|listener| listener.end_if_promised());
     }
@@ -288,7 +316,7 @@ impl Feed {
         let members: Vec<_> = {
             let mut state = self.lock();
             state.closed = true;
-            state.members.values().cloned().collect()
+            state.listeners()
         };
         members.iter().for_each(|listener| listener.end());
         self.settled.send_replace(());
@@ -296,6 +324,18 @@ impl Feed {
 }
 
 impl State {
+    fn enter(&mut self, listener: &Arc<Listener>, filter: &Filter) -> u64 {
+        let number = self.next_member;
+        self.next_member += 1;
+        self.members.insert(number, (listener.clone(), filter.clone()));
+        filter.uris.iter().for_each(|uri| self.want(uri));
+        number
+    }
+
+    fn listeners(&self) -> Vec<Arc<Listener>> {
+        self.members.values().map(|(listener, _)| listener.clone()).collect()
+    }
+
     fn want(&mut self, uri: &Arc<str>) {
         let subscription =
             self.uris.entry(uri.clone()).or_insert(Subscription { wanted_by: 0, status: Status::Wanted });
