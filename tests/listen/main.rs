@@ -4,10 +4,16 @@
 //! Owns the tests; the peers stand in `support` (`gets`, `listener`, `shape_listen`), the setting they share in `stage`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod asked;
+mod cancels;
+mod ends;
 mod fanout;
+mod levels;
 mod lost;
+mod principals;
 mod promise;
 mod reconnect;
+mod slow;
 mod stage;
 mod streams;
 #[path = "../support/mod.rs"]
