@@ -33,7 +33,11 @@ async fn b1_11_questions_outside_a_call_are_refused() {
     let schema = r#"{"type":"object","properties":{}}"#;
     let asked = [
         ("elicitation/create", format!(r#"{{"message":"m","requestedSchema":{schema}}}"#), None),
-        ("elicitation/create", r#"{"mode":"url","elicitationId":"e","url":"https://s/x","message":"m"}"#.to_owned(), None),
+        (
+            "elicitation/create",
+            r#"{"mode":"url","elicitationId":"e","url":"https://s/x","message":"m"}"#.to_owned(),
+            None,
+        ),
         ("sampling/createMessage", r#"{"messages":[],"maxTokens":1}"#.to_owned(), None),
         ("roots/list", "{}".to_owned(), None),
         ("acme/unknown", "{}".to_owned(), Some(-32601)),

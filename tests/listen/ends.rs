@@ -190,7 +190,8 @@ async fn b9_2_wanted_again_while_it_is_given_up() {
     stage.up.wait("resources/unsubscribe", 1).await;
     let again = Listener::open(&stage.proxy, &listen("2", &uris(&[A]))).await;
     assert_eq!(again.promised().await, json!({"resourceSubscriptions": [A]}));
-    let order: Vec<_> = stage.up.briefs().into_iter().filter(|brief| brief.starts_with("resources/")).collect();
+    let order: Vec<_> =
+        stage.up.briefs().into_iter().filter(|brief| brief.starts_with("resources/")).collect();
     assert_eq!(order, ["resources/subscribe", "resources/unsubscribe", "resources/subscribe"]);
     stage.gets.tell(&crate::stage::updated(A));
     again.wait(2).await;

@@ -12,7 +12,9 @@ use crate::support::{Ask, Done, Gets, LegacyServer, Reply, call, pass};
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 fn log(level: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"{level}","data":"d"}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"{level}","data":"d"}}}}"#
+    )
 }
 
 fn wants(id: &str, level: &str) -> Ask {
@@ -87,15 +89,21 @@ async fn d101_two_levels_on_one_session() {
 async fn d101_two_levels_at_one_moment() {
     for first in ["debug", "error"] {
         let go = Arc::new(Notify::new());
-        let server = logging(LegacyServer::telling(), &go).on("logging/setLevel", |seen, reply: Reply| async move {
-            pass(200).await;
-            reply.result(&seen, "{}").await;
-        });
+        let server =
+            logging(LegacyServer::telling(), &go).on("logging/setLevel", |seen, reply: Reply| async move {
+                pass(200).await;
+                reply.result(&seen, "{}").await;
+            });
         let stage = Stage::of(server, Gets::open()).await;
         let second = if first == "debug" { "error" } else { "debug" };
         let calls = [stage.proxy.spawn(&wants("1", first)), stage.proxy.spawn(&wants("2", second))];
         stage.up.wait("tools/call", 2).await;
-        assert_eq!(told(&stage).last().map(String::as_str), Some("debug"), "{first} first: {:?}", told(&stage));
+        assert_eq!(
+            told(&stage).last().map(String::as_str),
+            Some("debug"),
+            "{first} first: {:?}",
+            told(&stage)
+        );
         go.notify_waiters();
         let [one, two] = calls;
         let (one, two) = (got(&one.await.unwrap()), got(&two.await.unwrap()));
@@ -178,7 +186,8 @@ async fn b8_3_messages_on_the_get_stream() {
         let stage = Stage::of(server, Gets::open()).await;
         let listener = stage.listens("9", TOOLS_ONLY).await;
         let quiet = stage.proxy.spawn(&call("echo", "{}").id("1").meta("progressToken", "1"));
-        let wants: Vec<_> = (0..wanting).map(|n| stage.proxy.spawn(&wants(&format!("{}", n + 2), "warning"))).collect();
+        let wants: Vec<_> =
+            (0..wanting).map(|n| stage.proxy.spawn(&wants(&format!("{}", n + 2), "warning"))).collect();
         stage.up.wait("tools/call", 1 + wanting).await;
         for level in ["debug", "warning", "error"] {
             stage.gets.tell(&log(level));

@@ -1,5 +1,9 @@
 //! D31, C02, C48, A12.13: the server loses the session, or comes back as another, while somebody listens.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use crate::stage::{A, SOME, Stage, TOOLS, TOOLS_ONLY, updated, uris};
 use crate::support::net::{Receiver, handler};
 use crate::support::{
@@ -182,6 +186,72 @@ async fn b9_6_a_server_that_becomes_modern() {
     assert_eq!(again.promised().await, json!({"toolsListChanged": true}));
     assert_eq!(up.posts("subscriptions/listen").len(), 1, "relayed");
     assert_eq!(proxy.feeds(), 0);
+}
+
+/// D31: a subscription that hangs after a restart holds up nobody but those who want it.
+#[tokio::test(start_paused = true)]
+async fn d31_a_slow_subscription_after_a_restart() {
+    let base = LegacyServer::telling();
+    let counts = base.clone();
+    let server = base.on("resources/subscribe", move |seen, reply: Reply| {
+        let again = counts.count("subscribe") > 0;
+        async move {
+            if again {
+                pass(20_000).await;
+            }
+            reply.result(&seen, "{}").await;
+        }
+    });
+    let stage = Stage::of(server, Gets::open()).await;
+    let of_it = stage.listens("1", SOME).await;
+    let not_of_it = stage.listens("2", TOOLS_ONLY).await;
+    stage.server.forget_sessions();
+    stage.proxy.send(&call("echo", "{}")).await.result();
+    pass(5000).await;
+    assert_eq!(not_of_it.changes(), ["tools"]);
+    assert_eq!(of_it.changes(), Vec::<String>::new(), "not before it would hear of the next change");
+    pass(60_000).await;
+    assert_eq!(
+        (of_it.changes(), not_of_it.changes()),
+        (vec!["tools".to_owned(), A.to_owned()], vec!["tools".to_owned()])
+    );
+}
+
+/// Invariant 5: who waits for a promise of a server that is away is told that there is none.
+#[tokio::test(start_paused = true)]
+async fn inv5_the_server_goes_away_while_a_listener_joins() {
+    let server = LegacyServer::telling()
+        .on("resources/subscribe", |_, reply: Reply| async move { reply.never().await });
+    let stage = Stage::of(server, Gets::open()).await;
+    let stays = stage.listens("1", TOOLS_ONLY).await;
+    let start = Instant::now();
+    let joins = Listener::open(&stage.proxy, &listen("2", &uris(&[A]))).await;
+    stage.server.forget_sessions();
+    stage.up.refuse();
+    stage.up.hang_up();
+    stage.gets.wait(1).await.cut();
+    assert_eq!(joins.promised().await, json!({}));
+    assert!(joins.at(0) - start <= Duration::from_secs(31), "{:?}", joins.at(0) - start);
+    assert!(!stays.is_over());
+    stage.up.restore();
+    stays.wait(2).await;
+}
+
+/// Who joins in a gap is told at its end too: what it was promised began before.
+#[tokio::test(start_paused = true)]
+async fn b9_3_a_listener_that_joins_in_a_gap() {
+    let gets = Gets::script(|n| if (1..=3).contains(&n) { Begin::Empty(503) } else { Begin::Open });
+    let stage = Stage::of(LegacyServer::telling(), gets).await;
+    let there = stage.listens("1", TOOLS_ONLY).await;
+    stage.gets.wait(1).await.cut();
+    stage.gets.wait(3).await;
+    let joins = stage.listens("2", SOME).await;
+    stage.gets.wait(5).await;
+    pass(5000).await;
+    assert_eq!(there.changes(), ["tools"]);
+    if joins.promised().await != json!({}) {
+        assert_eq!(joins.changes(), ["tools", A]);
+    }
 }
 
 /// C03, C08: 404 to one method in a session that lives loses no session, and never a storm of them.

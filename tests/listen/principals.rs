@@ -12,7 +12,8 @@ async fn open(stage: &Stage, ask: &Ask) -> Listener {
 
 fn of(stage: &Stage, authorization: &str) -> Arc<Get> {
     let all = stage.gets.all();
-    let mut mine = all.iter().filter(|get| get.seen.header("authorization").as_deref() == Some(authorization));
+    let mut mine =
+        all.iter().filter(|get| get.seen.header("authorization").as_deref() == Some(authorization));
     let get = mine.next().expect("a GET under this credential");
     assert!(mine.next().is_none(), "one GET under {authorization}");
     Arc::clone(get)
@@ -35,8 +36,12 @@ async fn inv2_each_caller_hears_only_its_own_session() {
     assert_ne!(of_alice.session(), of_bob.session(), "a session each");
     assert_eq!(stage.asked("resources/subscribe"), [A, A, A], "in each session");
     for (get, token) in [(&of_alice, "Bearer alice"), (&of_bob, "Bearer bob")] {
-        let in_it: Vec<_> =
-            stage.up.requests().into_iter().filter(|s| s.session().as_deref() == Some(&get.session())).collect();
+        let in_it: Vec<_> = stage
+            .up
+            .requests()
+            .into_iter()
+            .filter(|s| s.session().as_deref() == Some(&get.session()))
+            .collect();
         assert!(in_it.iter().all(|s| s.header("authorization").as_deref() == Some(token)));
     }
     of_alice.event(TOOLS);
@@ -74,7 +79,10 @@ async fn b9_3_several_sessions_of_one_caller() {
     second.event(TOOLS);
     second.event(&updated(A));
     pass(1000).await;
-    assert_eq!((one.changes(), two.changes()), (vec!["tools".to_owned()], vec!["tools".to_owned(), A.to_owned()]));
+    assert_eq!(
+        (one.changes(), two.changes()),
+        (vec!["tools".to_owned()], vec!["tools".to_owned(), A.to_owned()])
+    );
     // Later it is news again, and one session is enough for both to hear.
     second.event(TOOLS);
     pass(1000).await;
@@ -132,7 +140,11 @@ async fn b9_3_a_session_for_each_request() {
     first.event(&updated(A));
     second.event(&updated(A));
     pass(1000).await;
-    assert_eq!((one.changes().len(), two.changes()), (2, vec![A.to_owned()]), "once, though two sessions tell it");
+    assert_eq!(
+        (one.changes().len(), two.changes()),
+        (2, vec![A.to_owned()]),
+        "once, though two sessions tell it"
+    );
     one.close();
     pass(10_000).await;
     assert!(stage.server.deleted().contains(&first.session()), "ended with its listener");

@@ -46,6 +46,9 @@ async fn d95_the_acknowledgement_comes_first_and_names_what_was_taken() {
         stage.gets.tell(&updated("file:///v"));
         pass(1000).await;
         assert_eq!(listener.changes(), ["file:///u"], "v was not promised");
+        listener.close();
+        stage.nothing_is_left().await;
+        assert_eq!(stage.asked("resources/unsubscribe"), ["file:///u"], "what was refused is not given back");
     }
 }
 
@@ -246,6 +249,46 @@ async fn b9_1_a_slow_subscription_holds_up_only_its_own_acknowledgement() {
     assert_eq!(slow.promised().await, json!({"resourceSubscriptions": ["file:///slow"]}));
     assert!(slow.at(0) - start >= Duration::from_secs(5));
     assert_eq!(quick.changes(), Vec::<String>::new());
+}
+
+/// Invariant 5: the wait for a server that does not answer `subscribe` has an end, also where there are many of them.
+#[tokio::test(start_paused = true)]
+async fn inv5_subscriptions_that_are_never_answered() {
+    let server = LegacyServer::telling().on("resources/subscribe", |seen, reply: Reply| async move {
+        if seen.text().contains("hangs") {
+            return reply.never().await;
+        }
+        reply.result(&seen, "{}").await;
+    });
+    let stage = Stage::of(server, Gets::open()).await;
+    let names: Vec<String> = (0..40).map(|n| format!("file:///hangs/{n}")).collect();
+    let mut all: Vec<&str> = names.iter().map(String::as_str).collect();
+    all.insert(0, A);
+    let start = Instant::now();
+    let listener = stage.listens("1", &uris(&all)).await;
+    // The setting `timeouts.initialize`.
+    assert!(start.elapsed() <= Duration::from_secs(31), "{:?}", start.elapsed());
+    assert_eq!(listener.promised().await, json!({"resourceSubscriptions": [A]}));
+    listener.close();
+    pass(300_000).await;
+    stage.nothing_is_left().await;
+}
+
+/// As many as one may ask for, and taken back to the last.
+#[tokio::test(start_paused = true)]
+async fn b9_2_as_many_resources_as_there_may_be() {
+    let stage = Stage::new().await;
+    let names: Vec<String> = (0..256).map(|n| format!("file:///{n}")).collect();
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let listener = stage.listens("1", &uris(&all)).await;
+    assert_eq!(listener.promised().await, json!({"resourceSubscriptions": all}));
+    listener.close();
+    stage.nothing_is_left().await;
+    let mut left = stage.asked("resources/unsubscribe");
+    left.sort();
+    let mut names = names.clone();
+    names.sort();
+    assert_eq!(left, names);
 }
 
 /// basic/patterns/subscriptions, "Acknowledgment": nothing that carries the subscription's id comes before it.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::stage::{A, SOME, Stage, TOOLS, updated};
-use crate::support::{Begin, Gets, LegacyServer, pass};
+use crate::support::{Begin, Gets, LegacyServer, Reply, call, pass};
 
 fn pauses(stage: &Stage) -> Vec<Duration> {
     let times: Vec<_> = stage.gets.all().iter().map(|get| get.at).collect();
@@ -143,6 +143,36 @@ async fn c08_a_conflict_with_the_stream_that_broke() {
     assert!(!listener.is_over(), "{:?}", listener.messages());
     assert_eq!(stage.gets.all().len(), 5);
     assert_eq!(listener.changes(), ["tools", A]);
+}
+
+/// D104 beside a listener: a call's stream is taken up by a GET of its own, and the listener's stays as it is.
+#[tokio::test(start_paused = true)]
+async fn d104_a_call_is_resumed_while_somebody_listens() {
+    let gets = Gets::script(|n| {
+        let result = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[],"n":1}}"#;
+        if n == 1 { Begin::With(format!("id: c:2\ndata: {result}\n\n")) } else { Begin::Open }
+    });
+    let streams = gets.clone();
+    let server = LegacyServer::telling().on("tools/call", move |seen, mut reply: Reply| {
+        streams.put("ID", &seen.id());
+        async move {
+            reply.stream().await;
+            reply.chunk(b"id: c:1\nretry: 1500\ndata: \n\n").await;
+            reply.end().await;
+        }
+    });
+    let stage = Stage::of(server, gets).await;
+    let listener = stage.listens("1", SOME).await;
+    let done = stage.proxy.send(&call("echo", "{}").id("2")).await;
+    assert_eq!(done.result()["n"], 1);
+    let all = stage.gets.all();
+    let from: Vec<_> = all.iter().map(|get| get.last_event()).collect();
+    assert_eq!(from, [None, Some("c:1".to_owned())]);
+    assert_eq!(stage.up.posts("tools/call").len(), 1);
+    all[0].event(TOOLS);
+    listener.wait(2).await;
+    pass(5000).await;
+    assert_eq!((listener.changes(), stage.gets.all().len()), (vec!["tools".to_owned()], 2));
 }
 
 /// Subscriptions of a server without session ids may have gone with its process, so they are made again.

@@ -50,6 +50,8 @@ pub struct Gets {
     script: Arc<Script>,
     all: Arc<Mutex<Vec<Arc<Get>>>>,
     more: Arc<Notify>,
+    /// Words in what the script says, and what is known of them by now.
+    words: Arc<Mutex<Vec<(String, String)>>>,
 }
 
 impl Gets {
@@ -60,7 +62,12 @@ impl Gets {
 
     /// The n-th GET, from 0, is answered as the script says.
     pub fn script(script: impl Fn(usize) -> Begin + Send + Sync + 'static) -> Self {
-        Self { script: Arc::new(script), all: Arc::default(), more: Arc::default() }
+        Self { script: Arc::new(script), all: Arc::default(), more: Arc::default(), words: Arc::default() }
+    }
+
+    /// From now on streams that begin with something have this text in place of the word.
+    pub fn put(&self, word: &str, text: &str) {
+        self.words.lock().unwrap().push((word.to_owned(), text.to_owned()));
     }
 
     /// The server with these streams.
@@ -115,6 +122,8 @@ impl Gets {
         match begin {
             Begin::Open => reply.stream().await,
             Begin::With(bytes) => {
+                let words = self.words.lock().unwrap().clone();
+                let bytes = words.iter().fold(bytes, |bytes, (word, text)| bytes.replace(word, text));
                 reply.stream().await;
                 reply.chunk(bytes.as_bytes()).await;
             }

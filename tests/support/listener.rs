@@ -146,7 +146,8 @@ impl Listener {
     pub async fn ended_gracefully(&self) {
         assert_eq!(self.end().await, End::Clean, "heard {:?}", self.messages());
         let messages = self.messages();
-        assert!(messages.last().is_some_and(|last| last.get("result").is_some()), "{messages:?}");
+        let last = messages.last().and_then(|last| last.get("result")).expect("a result, last of all");
+        super::shape::assert_modern_result("subscriptions/listen", last);
     }
 
     /// The client goes away.

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::shape::{assert_modern_result, assert_only};
+use super::shape::assert_only;
 
 pub const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// Of the task vocabulary of 2025-11-25.
@@ -88,7 +88,7 @@ fn result(id: &Value, message: &Value, context: &str) {
     assert_only(object(message, context), &["jsonrpc", "id", "result"], context);
     assert_eq!(message["jsonrpc"], "2.0", "{context}");
     assert_eq!(&message["id"], id, "the caller's id in its own type: {context}");
-    assert_modern_result("subscriptions/listen", &message["result"]);
+    assert_eq!(message["result"]["resultType"], "complete", "{context}");
     assert_only(object(&message["result"], context), &["resultType", "_meta"], context);
     tag(id, &message["result"], context);
 }

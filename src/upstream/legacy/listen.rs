@@ -14,6 +14,7 @@ use crate::wire::jsonrpc::Id;
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A client that listens. Dropping it takes back what was subscribed for it alone.
 pub struct Listening {
@@ -22,6 +23,8 @@ pub struct Listening {
     listener: Arc<Listener>,
     /// `None` where the server has nothing to tell it.
     member: Option<Member>,
+    /// How long it waits for what it can be promised.
+    patience: Duration,
     _presence: Presence,
 }
 
@@ -33,7 +36,8 @@ impl Legacy {
         let server_info = initialized.server_info.clone();
         let (listener, presence) = self.listeners.listen(call.principal, wanted, waiting);
         let member = (!offered.is_empty()).then(|| self.feeds.join(self, call, lease, &listener, offered));
-        Listening { id: call.id().clone(), server_info, listener, member, _presence: presence }
+        let patience = self.shared.settings.timeouts.initialize;
+        Listening { id: call.id().clone(), server_info, listener, member, patience, _presence: presence }
     }
 }
 
@@ -41,7 +45,7 @@ impl Listening {
     /// Waits until it is known what can be told, and promises that.
     pub async fn acknowledged(&mut self) -> Payload {
         let honoured = match &mut self.member {
-            Some(member) => member.honoured().await,
+            Some(member) => member.honoured(self.patience).await,
             None => Filter::default(),
         };
         self.promise(honoured)

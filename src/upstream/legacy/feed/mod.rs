@@ -1,13 +1,14 @@
 //! What a session's server tells outside calls: its GET stream and its resource subscriptions, for as long as somebody
 //! listens.
 //!
-//! Owns the one feed of each session that has listeners: who is in it, which URIs it is subscribed to and how many want
-//! each, and how far its stream is. `run` is the task that acts on this, `stream` the GET stream. Does not own what a
-//! listener gets of it (`listeners`), nor what the client is told (`relay::listen`).
+//! Owns the one feed of each session that has listeners, and how members come, wait for what they can be promised, and
+//! go. `state` is who is in it and what is wanted, `run` the task that acts on this, `stream` the GET stream. Does not own
+//! what a listener gets of it (`listeners`), nor what the client is told (`relay::listen`).
 //! Rules: A1.8, A3.10, B9.1-B9.6, A12.13; vectors D31, D95, D96; cases C08, C48.
 
 mod backoff;
 mod run;
+mod state;
 mod stream;
 
 use super::Legacy;
@@ -20,9 +21,11 @@ use crate::translate::listen::Filter;
 use crate::wire::json::Limits;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use std::collections::{HashMap, VecDeque};
+use state::{State, Status, Step, Stream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 
 /// The feeds of one upstream by session.
 #[derive(Default)]
@@ -37,58 +40,6 @@ pub(super) struct Feed {
     work: Notify,
     /// Told whenever something has been settled that a member may wait for.
     settled: watch::Sender<()>,
-}
-
-#[derive(Default)]
-struct State {
-    /// Each with what the server offered of what it wants.
-    members: HashMap<u64, (Arc<Listener>, Filter)>,
-    next_member: u64,
-    uris: HashMap<Arc<str>, Subscription>,
-    /// URIs that something must be done about.
-    todo: VecDeque<Arc<str>>,
-    stream: Stream,
-    /// Listeners may have missed something: they are told once stream and subscriptions stand again.
-    missed: bool,
-    /// The task has ended; whoever comes now needs another feed.
-    closed: bool,
-}
-
-/// How far the GET stream is.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Stream {
-    /// Asked for; nothing is known yet.
-    #[default]
-    Opening,
-    /// Asked for, and nothing has come in time.
-    Silent,
-    /// Broken off or not to be had just now; to be asked for again.
-    Broken,
-    Open,
-    /// The server has none.
-    Absent,
-}
-
-#[derive(Debug)]
-struct Subscription {
-    wanted_by: usize,
-    status: Status,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Status {
-    Wanted,
-    /// The server is being told, one way or the other.
-    Asking,
-    Subscribed,
-    Refused,
-}
-
-/// What the task does next about a URI.
-#[derive(Debug, PartialEq, Eq)]
-enum Step {
-    Subscribe(Arc<str>),
-    Unsubscribe(Arc<str>),
 }
 
 /// A listener's part in a feed; dropping it takes the listener out.
@@ -178,7 +129,7 @@ impl Feed {
 
     fn close_if_empty(&self) -> bool {
         let mut state = self.lock();
-        state.closed |= state.members.is_empty();
+        state.closed |= state.seats.is_empty();
         state.closed
     }
 
@@ -189,44 +140,12 @@ impl Feed {
 
     /// What is to be done about the next URI that needs it.
     fn next_step(&self) -> Option<Step> {
-        let mut state = self.lock();
-        while let Some(uri) = state.todo.pop_front() {
-            let Some(subscription) = state.uris.get_mut(&uri) else { continue };
-            match (subscription.status, subscription.wanted_by) {
-                (Status::Wanted, 0) | (Status::Refused, 0) => drop(state.uris.remove(&uri)),
-                (Status::Wanted, _) => {
-                    subscription.status = Status::Asking;
-                    return Some(Step::Subscribe(uri));
-                }
-                (Status::Subscribed, 0) => {
-                    subscription.status = Status::Asking;
-                    return Some(Step::Unsubscribe(uri));
-                }
-                // Asking: its answer comes back to here.
-                (Status::Asking, _) | (Status::Subscribed, _) | (Status::Refused, _) => {}
-            }
-        }
-        None
+        self.lock().next_step()
     }
 
-    /// The server has answered; `status` says what holds now. Who was promised what is refused now, after it had been
-    /// taken before, is told so by the end (C48).
+    /// The server has answered; `status` says what holds now.
     fn answered(&self, uri: &Arc<str>, status: Status) {
-        let mut state = self.lock();
-        let Some(subscription) = state.uris.get_mut(uri) else { return };
-        subscription.status = status;
-        if status == Status::Refused {
-            let relies = |(listener, filter): &&(Arc<Listener>, Filter)| {
-                filter.uris.contains(uri) && listener.relies_on(uri)
-            };
-            state.members.values().filter(relies).for_each(|(listener, _)| listener.end());
-        }
-        let Some(subscription) = state.uris.get(uri) else { return };
-        // Whoever came or went meanwhile.
-        if subscription.wanted_by == 0 || status == Status::Wanted {
-            state.todo.push_back(uri.clone());
-        }
-        drop(state);
+        self.lock().answered(uri, status);
         self.settled.send_replace(());
     }
 
@@ -238,141 +157,79 @@ impl Feed {
 
     /// Listeners may miss something from now on until the stream stands again.
     fn may_miss(&self) {
-        self.lock().missed = true;
-        self.work.notify_one();
+        self.lock().may_miss();
     }
 
-    fn has_missed(&self) -> bool {
-        self.lock().missed
+    /// The stream is open again after listeners may have missed something.
+    fn closes_gap(&self) -> bool {
+        self.lock().gap
     }
 
     /// The session is gone, and with it whatever the server knew of subscriptions.
     fn restart(&self) {
-        let mut state = self.lock();
-        state.stream = Stream::Opening;
-        state.missed = true;
-        let State { uris, todo, .. } = &mut *state;
-        todo.clear();
-        for (uri, subscription) in uris.iter_mut() {
-            subscription.status = Status::Wanted;
-            todo.push_back(uri.clone());
-        }
+        self.lock().restart();
     }
 
     /// The server may have forgotten its subscriptions.
     fn subscribe_again(&self) {
-        let mut state = self.lock();
-        let State { uris, todo, .. } = &mut *state;
-        for (uri, subscription) in uris.iter_mut() {
-            if subscription.status == Status::Subscribed {
-                subscription.status = Status::Wanted;
-                todo.push_back(uri.clone());
-            }
-        }
+        self.lock().subscribe_again();
     }
 
     /// Another session has begun: whom it offers less than the one before is told so by the end (A3.10).
     fn offered(&self, server: &Initialized, limits: Limits) {
         let state = self.lock();
-        for (listener, filter) in state.members.values() {
-            if filter.offered_by(server, limits) != *filter {
-                listener.end();
-            }
-        }
+        let less = state.seats.values().filter(|seat| seat.filter.offered_by(server, limits) != seat.filter);
+        less.for_each(|seat| seat.listener.end());
     }
 
-    /// Tells everyone to look again, if they may have missed something and everything stands again.
+    /// Tells to look again whoever may have missed something, once all that it wants stands again.
     fn catch_up(&self) {
-        let members: Vec<_> = {
-            let mut state = self.lock();
-            let stands = matches!(state.stream, Stream::Open | Stream::Silent)
-                && state
-                    .uris
-                    .values()
-                    .all(|subscription| !matches!(subscription.status, Status::Wanted | Status::Asking));
-            if !state.missed || !stands {
-                return;
-            }
-            state.missed = false;
-            state.listeners()
-        };
-        members.iter().for_each(|listener| listener.offer_all());
+        self.lock().caught_up().iter().for_each(|listener| listener.offer_all());
     }
 
     /// A server without a stream cannot keep what was promised: those who rely on it are told so by the end.
     fn end_promised(&self) {
-        let members: Vec<_> = {
-            let state = self.lock();
-            if state.stream != Stream::Absent {
-                return;
-            }
-            state.listeners()
-        };
-        members.iter().for_each(|listener| listener.end_if_promised());
+        let state = self.lock();
+        if state.stream == Stream::Absent {
+            state.seats.values().for_each(|seat| seat.listener.end_if_promised());
+        }
     }
 
     /// Ends all listeners gracefully: nothing can be told to them any more.
     fn end(&self) {
-        let members: Vec<_> = {
-            let mut state = self.lock();
-            state.closed = true;
-            state.listeners()
-        };
-        members.iter().for_each(|listener| listener.end());
+        let mut state = self.lock();
+        state.closed = true;
+        state.seats.values().for_each(|seat| seat.listener.end());
+        drop(state);
         self.settled.send_replace(());
-    }
-}
-
-impl State {
-    fn enter(&mut self, listener: &Arc<Listener>, filter: &Filter) -> u64 {
-        let number = self.next_member;
-        self.next_member += 1;
-        self.members.insert(number, (listener.clone(), filter.clone()));
-        filter.uris.iter().for_each(|uri| self.want(uri));
-        number
-    }
-
-    fn listeners(&self) -> Vec<Arc<Listener>> {
-        self.members.values().map(|(listener, _)| listener.clone()).collect()
-    }
-
-    fn want(&mut self, uri: &Arc<str>) {
-        let subscription =
-            self.uris.entry(uri.clone()).or_insert(Subscription { wanted_by: 0, status: Status::Wanted });
-        subscription.wanted_by += 1;
-        if subscription.status == Status::Refused {
-            subscription.status = Status::Wanted;
-        }
-        if subscription.status == Status::Wanted {
-            self.todo.push_back(uri.clone());
-        }
-    }
-
-    fn unwant(&mut self, uri: &Arc<str>) {
-        let Some(subscription) = self.uris.get_mut(uri) else { return };
-        subscription.wanted_by = subscription.wanted_by.saturating_sub(1);
-        if subscription.wanted_by == 0 {
-            self.todo.push_back(uri.clone());
-        }
     }
 }
 
 impl Member {
     /// Waits until it is known what can be told, and says what: a server without a stream can promise nothing (A3.10,
     /// C48), one that refuses a subscription not that one (B9.1).
-    pub(super) async fn honoured(&mut self) -> Filter {
+    ///
+    /// What the server has not answered within `limit` is taken for refused.
+    pub(super) async fn honoured(&mut self, limit: Duration) -> Filter {
         let mut settled = self.feed.settled.subscribe();
-        loop {
-            if let Some(filter) = self.look() {
-                return filter;
+        let known = async {
+            loop {
+                if let Some(filter) = self.look(false) {
+                    return filter;
+                }
+                if settled.changed().await.is_err() {
+                    return Filter::default();
+                }
             }
-            if settled.changed().await.is_err() {
-                return Filter::default();
-            }
+        };
+        match timeout(limit, known).await {
+            Ok(filter) => filter,
+            Err(_) => self.look(true).unwrap_or_default(),
         }
     }
 
-    fn look(&mut self) -> Option<Filter> {
+    /// `None` while it is not known yet.
+    fn look(&mut self, late: bool) -> Option<Filter> {
         let mut state = self.feed.lock();
         if state.stream == Stream::Opening && !state.closed {
             return None;
@@ -382,7 +239,7 @@ impl Member {
         }
         let status = |uri: &Arc<str>| state.uris.get(uri).map(|subscription| subscription.status);
         let open = |uri| matches!(status(uri), Some(Status::Wanted | Status::Asking));
-        if self.filter.uris.iter().any(open) {
+        if !late && self.filter.uris.iter().any(open) {
             return None;
         }
         let (kept, refused): (Vec<_>, Vec<_>) = std::mem::take(&mut self.filter.uris)
@@ -397,6 +254,15 @@ impl Member {
 
     /// Has the task look whether the promise that was just made can still be kept.
     pub(super) fn promised(&self) {
+        let state = self.feed.lock();
+        let refused =
+            |uri| state.uris.get(uri).is_some_and(|subscription| subscription.status == Status::Refused);
+        if self.filter.uris.iter().any(refused)
+            && let Some(seat) = state.seats.get(&self.number)
+        {
+            seat.listener.end();
+        }
+        drop(state);
         self.feed.work.notify_one();
     }
 }
@@ -404,7 +270,7 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         let mut state = self.feed.lock();
-        state.members.remove(&self.number);
+        state.seats.remove(&self.number);
         for uri in &self.filter.uris {
             state.unwant(uri);
         }

@@ -8,8 +8,9 @@
 use super::super::super::reply::{Break, Messages, Refusal, Reply};
 use super::super::ask::Asker;
 use super::super::question;
+use super::Feed;
 use super::backoff::Backoff;
-use super::{Feed, Stream};
+use super::state::Stream;
 use crate::telemetry::metrics::StreamKind;
 use crate::translate::listen::Notice;
 use crate::translate::notify::Kind;
@@ -66,7 +67,7 @@ pub(super) async fn follow(asker: &Asker<'_>, feed: &Feed) {
                 feed.may_miss();
             }
             Opened::Messages(mut messages) => {
-                if asker.session.id.is_none() && feed.has_missed() {
+                if asker.session.id.is_none() && feed.closes_gap() {
                     // Nothing tells whether it is still the process that the subscriptions were made with (C04).
                     feed.subscribe_again();
                 }
