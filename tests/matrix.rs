@@ -6,7 +6,9 @@
 
 mod support;
 
-use support::{Ask, LegacyServer, ModernServer, Net, Old, Proxy, Upstream, call, list};
+use support::{
+    Ask, Gets, LegacyServer, Listener, ModernServer, Net, Old, Proxy, Reply, Upstream, call, json, list, listen,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Era {
@@ -114,6 +116,61 @@ async fn modern_body(server: Era) {
     assert!(up.only("tools/call").text().contains(r#""arguments":{"n":1e400}"#), "{server:?}");
     proxy.send(&Ask::new("acme/unknown").id("4")).await.is_error(404, -32601);
     proxy.send(&call("echo", "{}").without("Mcp-Name").id("5")).await.is_error(400, -32020);
+}
+
+const TOOLS: &str = "notifications/tools/list_changed";
+
+/// A server that tells of a change of its tools to whoever listens, in its own era's way.
+async fn telling(server: Era) -> Proxy {
+    let net = Net::new();
+    match server {
+        Era::Modern => {
+            let tell = |seen: std::sync::Arc<support::Seen>, mut reply: Reply| async move {
+                let meta = json!({"io.modelcontextprotocol/subscriptionId": seen.json()["id"]});
+                let promise = json!({"_meta": meta, "notifications": {"toolsListChanged": true}});
+                let acknowledged = "notifications/subscriptions/acknowledged";
+                reply.stream().await;
+                for (method, params) in [(acknowledged, promise), (TOOLS, json!({"_meta": meta}))] {
+                    reply
+                        .event(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string())
+                        .await;
+                }
+                reply.never().await;
+            };
+            ModernServer::new().on("subscriptions/listen", tell).start(&net);
+        }
+        Era::Legacy(version) => {
+            let told = format!("data: {}\n\n", json!({"jsonrpc": "2.0", "method": TOOLS}));
+            let gets = Gets::script(move |_| support::Begin::With(told.clone()));
+            gets.of(LegacyServer::telling().version(version)).start(&net);
+        }
+    }
+    Proxy::start(&net).await
+}
+
+/// The body for subscriptions: the promise, a change, and the graceful end; `Listener` checks the form of each.
+async fn listening(server: Era) {
+    let proxy = telling(server).await;
+    let first = Listener::open(&proxy, &listen(r#""1""#, r#"{"toolsListChanged":true}"#)).await;
+    let second = Listener::open(&proxy, &listen("1", r#"{"toolsListChanged":true}"#)).await;
+    for listener in [&first, &second] {
+        assert_eq!(listener.promised().await, json!({"toolsListChanged": true}), "{server:?}");
+    }
+    first.wait(2).await;
+    assert_eq!(first.changes(), ["tools"], "{server:?}");
+    proxy.drain();
+    for listener in [first, second] {
+        assert_eq!(listener.end().await, support::End::Clean, "{server:?}");
+        let last = listener.messages().pop().unwrap();
+        assert_eq!(last["result"]["resultType"], "complete", "{server:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_cell_that_runs_carries_subscriptions() {
+    for (_, server, _) in cells().into_iter().filter(|(c, s, t)| cell(*c, *s, *t) == Cell::Runs) {
+        listening(server).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,14 +9,20 @@ use crate::shutdown::Shutdown;
 use crate::upstream::legacy::Listening;
 
 pub(super) async fn run(mut listening: Listening, sender: Sender, shutdown: Shutdown) {
+    let acknowledged = tokio::select! {
+        () = sender.cancelled() => return,
+        acknowledged = listening.acknowledged() => acknowledged,
+        () = shutdown.draining() => listening.acknowledged_without(),
+    };
     let told = async {
-        let acknowledged = listening.acknowledged().await;
         sender.event(Event::Changed(acknowledged)).await;
         while let Some(change) = listening.next().await {
             sender.event(Event::Changed(change)).await;
         }
     };
     tokio::select! {
+        // In this order: a drain does not get in before the acknowledgement, for which there is room.
+        biased;
         () = sender.cancelled() => return,
         () = told => {}
         () = shutdown.draining() => {}

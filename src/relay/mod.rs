@@ -13,7 +13,8 @@ pub use like::Like;
 use crate::config;
 use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Replan, channel};
 use crate::shutdown::Shutdown;
-use crate::telemetry::metrics::Meter;
+use crate::telemetry::metrics::{Limit, Meter};
+use crate::translate::listen::{Filter, FilterFault};
 use crate::upstream::legacy::Lease;
 use crate::upstream::modern::{Trouble, is_event_stream};
 use crate::upstream::{Upstream, UpstreamBody};
@@ -129,11 +130,15 @@ impl Relay {
                 }
                 Ok(Reply::Relayed(response))
             }
-            Era::Legacy => match upstream.legacy.lease(call).await {
-                Ok(lease) => self.legacy(upstream, call.clone(), lease).map_err(Trouble::Fault),
-                Err(open) if open.refused => Err(Trouble::OtherEra(open.fault)),
-                Err(open) => Err(Trouble::Fault(open.fault)),
-            },
+            Era::Legacy => {
+                // Before a session is opened for what cannot be run.
+                let wanted = self.wanted(call).map_err(Trouble::Fault)?;
+                match upstream.legacy.lease(call).await {
+                    Ok(lease) => self.legacy(upstream, call.clone(), lease, wanted).map_err(Trouble::Fault),
+                    Err(open) if open.refused => Err(Trouble::OtherEra(open.fault)),
+                    Err(open) => Err(Trouble::Fault(open.fault)),
+                }
+            }
         }
     }
 
@@ -172,7 +177,27 @@ impl Relay {
         }
     }
 
-    fn legacy(&self, upstream: &Arc<Upstream>, call: Arc<Call>, lease: Lease) -> Result<Reply, Fault> {
+    /// What a `subscriptions/listen` request asks to hear; `None` for every other.
+    fn wanted(&self, call: &Call) -> Result<Option<Filter>, Fault> {
+        if call.method != Method::Listen {
+            return Ok(None);
+        }
+        let filter = Filter::read(&call.request, self.limits, self.front.subscriptions);
+        filter.map(Some).map_err(|fault| {
+            if matches!(fault, FilterFault::TooMany(_)) {
+                call.meter.limit(Limit::Subscriptions);
+            }
+            Fault::new(FaultKind::InvalidParams, fault.to_string())
+        })
+    }
+
+    fn legacy(
+        &self,
+        upstream: &Arc<Upstream>,
+        call: Arc<Call>,
+        lease: Lease,
+        wanted: Option<Filter>,
+    ) -> Result<Reply, Fault> {
         if call.method.can_ask() && is_retry(&call.request) {
             // Never understood as "start again" (B1.2): no state of ours is out, so this one is not ours.
             let text = "`requestState` was not issued by this proxy, or `inputResponses` came without one";
@@ -200,10 +225,9 @@ impl Relay {
         }
         let (sender, receiver) = channel(self.front.events, self.front.event_bytes);
         let sender = sender.metered(call.meter.clone());
-        if call.method == Method::Listen {
+        if let Some(wanted) = wanted {
             let span = tracing::Span::current();
-            let (uris, waiting) = (self.front.subscriptions, self.front.events);
-            let listening = upstream.legacy.listen(&call, lease, uris, waiting)?;
+            let listening = upstream.legacy.listen(&call, lease, wanted, self.front.events);
             // Owned by the tracker; ends with its client, with the drain or when the server has nothing to tell.
             drop(self.shutdown.spawn(listen::run(listening, sender, self.shutdown.clone()).instrument(span)));
             return Ok(Reply::Exchange(Exchange::driven(receiver)));

@@ -192,6 +192,11 @@ impl Notice {
         Some(Self { change, message: Some(message) })
     }
 
+    /// Whether it is too large to wait as it is.
+    pub fn is_large(&self) -> bool {
+        matches!(&self.change, Change::Updated(uri) if uri.len() > LARGE)
+    }
+
     /// A change that no message of the server tells.
     pub fn plain(change: Change) -> Self {
         Self { change, message: None }

@@ -130,7 +130,18 @@ impl Break {
 impl Messages {
     /// The messages of an event stream.
     pub(super) fn events(body: Incoming, message_bytes: usize, limits: Limits) -> Self {
-        Self::new(Source::Events(body, Box::new(sse::Decoder::new(message_bytes))), message_bytes, limits)
+        Self::events_after(None, body, message_bytes, limits)
+    }
+
+    /// Those of one that was taken up after the event of this id.
+    pub(super) fn events_after(
+        id: Option<Bytes>,
+        body: Incoming,
+        message_bytes: usize,
+        limits: Limits,
+    ) -> Self {
+        let decoder = Box::new(sse::Decoder::new(message_bytes).after(id));
+        Self::new(Source::Events(body, decoder), message_bytes, limits)
     }
 
     fn new(source: Source, message_bytes: usize, limits: Limits) -> Self {
@@ -231,6 +242,11 @@ impl Messages {
             }
             Source::Json(_) | Source::Other(_) | Source::Done => None,
         }
+    }
+
+    /// How long the server wants its client to wait before it comes back.
+    pub(super) fn retry(&self) -> Option<Duration> {
+        self.retry
     }
 
     /// Whether a message has come on this stream.

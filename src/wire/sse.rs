@@ -150,6 +150,12 @@ impl Decoder {
         }
     }
 
+    /// As the continuation of a stream whose last event had this id: it holds until the stream says otherwise.
+    pub fn after(mut self, id: Option<Bytes>) -> Self {
+        self.last_event_id = id;
+        self
+    }
+
     /// Hands over what came next on the stream, cut anywhere.
     pub fn feed(&mut self, chunk: Bytes) {
         if !self.failed && !chunk.is_empty() {

@@ -103,6 +103,13 @@ impl Answer {
         }
     }
 
+    /// Reads on by one piece, however long that takes; `false` at the end, an error where the stream broke off.
+    pub async fn read_on(&mut self) -> std::io::Result<bool> {
+        let piece = self.io.piece(&mut self.framing).await?;
+        self.events.push(piece.as_deref().unwrap_or_default());
+        Ok(piece.is_some())
+    }
+
     /// The messages up to the end, and whether the stream was broken off instead of ended.
     pub async fn rest(mut self) -> (Vec<Value>, bool) {
         let mut messages = Vec::new();

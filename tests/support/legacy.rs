@@ -68,6 +68,16 @@ impl LegacyServer {
         }
     }
 
+    /// As `new`, with every change notification declared and subscriptions taken.
+    pub fn telling() -> Self {
+        let lists = r#""tools":{"listChanged":true},"prompts":{"listChanged":true}"#;
+        let resources = r#""resources":{"listChanged":true,"subscribe":true}"#;
+        Self::new()
+            .capabilities(&format!(r#"{{{lists},{resources},"completions":{{}},"logging":{{}}}}"#))
+            .result("resources/subscribe", "{}")
+            .result("resources/unsubscribe", "{}")
+    }
+
     #[must_use]
     pub fn version(mut self, version: &str) -> Self {
         version.clone_into(&mut self.version);

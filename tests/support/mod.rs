@@ -6,8 +6,10 @@
 
 pub mod ask;
 pub mod client;
+pub mod gets;
 pub mod http1;
 pub mod legacy;
+pub mod listener;
 pub mod modern;
 pub mod net;
 pub mod old;
@@ -16,12 +18,15 @@ pub mod reply;
 pub mod rpc;
 pub mod shape;
 pub mod shape_legacy;
+pub mod shape_listen;
 pub mod shape_requests;
 pub mod sse;
 
 pub use ask::{Ask, CAPS, INFO, VERSION, call, get_prompt, list, read};
 pub use client::{Answer, Done};
+pub use gets::{Begin, Get, Gets};
 pub use legacy::LegacyServer;
+pub use listener::{End, Listener, listen};
 pub use modern::ModernServer;
 pub use net::{Net, Seen, Upstream};
 pub use old::Old;

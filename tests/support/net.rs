@@ -104,8 +104,8 @@ struct Peer {
     seen: Mutex<Vec<Arc<Seen>>>,
     arrived: Notify,
     connections: AtomicUsize,
-    /// Another peer has taken this one's place; its connections are closed.
-    retired: CancellationToken,
+    /// Cancelled to close the connections that are open; where another peer takes this one's place, for good.
+    open: Mutex<CancellationToken>,
     faults: Arc<Mutex<Vec<String>>>,
 }
 
@@ -163,6 +163,11 @@ impl Upstream {
         self.0.connections.load(Ordering::SeqCst)
     }
 
+    /// Closes every connection that is not in the middle of an answer.
+    pub fn hang_up(&self) {
+        std::mem::take(&mut *self.0.open.lock().unwrap()).cancel();
+    }
+
     /// From now on dialling is refused.
     pub fn refuse(&self) {
         *self.0.reach.lock().unwrap() = Reach::Refused;
@@ -200,12 +205,12 @@ impl Net {
             seen: Mutex::default(),
             arrived: Notify::new(),
             connections: AtomicUsize::new(0),
-            retired: CancellationToken::new(),
+            open: Mutex::default(),
             faults: Arc::clone(&self.faults),
         }));
         let key = if authority.contains(':') { authority.to_owned() } else { format!("{authority}:80") };
-        if let Some(Upstream(former)) = self.peers.lock().unwrap().insert(key, upstream.clone()) {
-            former.retired.cancel();
+        if let Some(former) = self.peers.lock().unwrap().insert(key, upstream.clone()) {
+            former.hang_up();
         }
         upstream
     }
@@ -226,7 +231,7 @@ impl Net {
         let (near, far) = tokio::io::duplex(256 * 1024);
         let broken = Arc::new(AtomicBool::new(false));
         let number = peer.connections.fetch_add(1, Ordering::SeqCst);
-        let gone = peer.retired.child_token();
+        let gone = peer.open.lock().unwrap().child_token();
         let (breaking, ended) = (Arc::clone(&broken), gone.clone());
         tokio::spawn(async move {
             let serving = serve_connection(peer, Buffered::new(far), number, breaking);

@@ -67,6 +67,16 @@ impl Proxy {
         self.app.metrics().render().expect("metrics")
     }
 
+    /// Sessions of the first upstream with a task that follows them for listeners.
+    pub fn feeds(&self) -> usize {
+        self.app.relay().upstreams()[0].legacy.feeds()
+    }
+
+    /// Sessions of the first upstream.
+    pub fn sessions(&self) -> usize {
+        self.app.relay().upstreams()[0].legacy.sessions()
+    }
+
     /// A client connection.
     pub fn connect(&self) -> DuplexStream {
         let (near, far) = tokio::io::duplex(256 * 1024);

@@ -14,6 +14,7 @@ const RESERVED: &str = "io.modelcontextprotocol/";
 /// Names that no revision before 2026-07-28 gives a meaning to.
 const MODERN_ONLY: [&str; 4] =
     ["server/discover", "subscriptions/listen", "tasks/update", "notifications/subscriptions/acknowledged"];
+const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 /// Headers that must not pass from a client to a server.
 const NOT_PASSED: [&str; 4] = ["origin", "cookie", "last-event-id", "proxy-authorization"];
 
@@ -58,6 +59,9 @@ impl Checks<'_> {
                 seen.header("accept").as_deref() == Some(accept),
                 "Accept names both types (one on GET)",
             );
+        }
+        if seen.verb == "GET" {
+            self.that(!seen.headers.has("content-type") && seen.body.is_empty(), "a GET has no body");
         }
         if seen.verb == "POST" {
             self.that(
@@ -112,6 +116,10 @@ impl Checks<'_> {
             "completion/complete" => {
                 self.that(params["ref"]["type"].is_string(), "a completion has a ref");
                 self.that(params["argument"]["name"].is_string(), "a completion has an argument");
+            }
+            "logging/setLevel" => {
+                let level = params["level"].as_str().unwrap_or_default();
+                self.that(LEVELS.contains(&level), "a log level of RFC 5424");
             }
             "notifications/cancelled" => self.that(is_id(&params["requestId"]), "a cancel names a request"),
             _ => {}

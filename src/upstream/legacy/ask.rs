@@ -21,7 +21,7 @@ pub(super) enum Answer {
     Done,
     /// The server refused it, or did not answer in time or at all.
     Refused,
-    /// The session is gone.
+    /// The session is gone, or the server is one of the other era now.
     Lost,
 }
 
@@ -42,6 +42,13 @@ impl Asker<'_> {
         timeout(limit, self.exchange(number, message)).await.unwrap_or(Answer::Refused)
     }
 
+    /// Whether a plain POST finds the session gone too: a server may answer 404 to one thing alone (C08).
+    pub(super) async fn finds_it_gone(&self) -> bool {
+        let number = self.legacy.shared.next_number();
+        let ping = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"ping"}}"#);
+        self.ask(number, Payload::from(ping)).await == Answer::Lost
+    }
+
     async fn exchange(&self, number: u64, message: Payload) -> Answer {
         let shared = &self.legacy.shared;
         let head = shared.heads.legacy(self.headers, Some(self.session));
@@ -58,7 +65,10 @@ impl Asker<'_> {
                 Reply::Accepted => return Answer::Refused,
                 Reply::Refused(refusal) => {
                     let gate = gate::judge(&refusal, Some(number), self.session.id.is_some());
-                    return if gate == Gate::Lost { Answer::Lost } else { Answer::Refused };
+                    return match gate {
+                        Gate::Lost | Gate::OtherEra => Answer::Lost,
+                        Gate::Answer | Gate::Refused => Answer::Refused,
+                    };
                 }
             };
         while let Ok(Some(message)) = messages.next().await {

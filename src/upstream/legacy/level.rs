@@ -24,6 +24,8 @@ pub(super) async fn settle(asker: &Asker<'_>) {
         r#"{{"jsonrpc":"2.0","id":{number},"method":"logging/setLevel","params":{{"level":"{}"}}}}"#,
         level.as_str()
     ));
+    // Unknown until it has answered, also where nobody waits any more for that.
+    *told = None;
     asker.ask(number, message).await;
     // Also where it refused or was silent: it is not asked again for every call. A lost session is the call's to notice.
     *told = Some(level);

@@ -8,13 +8,13 @@ use super::Legacy;
 use super::feed::Member;
 use super::listeners::{Listener, Presence};
 use super::pool::Lease;
-use crate::exchange::{Call, Fault, FaultKind};
-use crate::telemetry::metrics::Limit;
-use crate::translate::listen::{self, Filter, FilterFault};
+use crate::exchange::Call;
+use crate::translate::listen::{self, Filter};
 use crate::wire::jsonrpc::Id;
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A client that listens. Dropping it takes back what was subscribed for it alone.
 pub struct Listening {
@@ -23,31 +23,21 @@ pub struct Listening {
     listener: Arc<Listener>,
     /// `None` where the server has nothing to tell it.
     member: Option<Member>,
+    /// How long it waits for what it can be promised.
+    patience: Duration,
     _presence: Presence,
 }
 
 impl Legacy {
-    /// Begins to listen in the session. `uris` bounds the resources of one listener, `waiting` its queue.
-    pub fn listen(
-        self: &Arc<Self>,
-        call: &Call,
-        lease: Lease,
-        uris: usize,
-        waiting: usize,
-    ) -> Result<Listening, Fault> {
-        let limits = self.shared.limits;
-        let wanted = Filter::read(&call.request, limits, uris).map_err(|fault| {
-            if matches!(fault, FilterFault::TooMany(_)) {
-                call.meter.limit(Limit::Subscriptions);
-            }
-            Fault::new(FaultKind::InvalidParams, fault.to_string())
-        })?;
+    /// Begins to listen in the session; `waiting` bounds the listener's queue.
+    pub fn listen(self: &Arc<Self>, call: &Call, lease: Lease, wanted: Filter, waiting: usize) -> Listening {
         let initialized = &lease.session().initialized;
-        let offered = wanted.offered_by(initialized, limits);
+        let offered = wanted.offered_by(initialized, self.shared.limits);
         let server_info = initialized.server_info.clone();
         let (listener, presence) = self.listeners.listen(call.principal, wanted, waiting);
         let member = (!offered.is_empty()).then(|| self.feeds.join(self, call, lease, &listener, offered));
-        Ok(Listening { id: call.id().clone(), server_info, listener, member, _presence: presence })
+        let patience = self.shared.settings.timeouts.initialize;
+        Listening { id: call.id().clone(), server_info, listener, member, patience, _presence: presence }
     }
 }
 
@@ -55,9 +45,19 @@ impl Listening {
     /// Waits until it is known what can be told, and promises that.
     pub async fn acknowledged(&mut self) -> Payload {
         let honoured = match &mut self.member {
-            Some(member) => member.honoured().await,
+            Some(member) => member.honoured(self.patience).await,
             None => Filter::default(),
         };
+        self.promise(honoured)
+    }
+
+    /// Promises nothing, for a subscription that ends before it is known what could be told: the acknowledgement comes
+    /// first all the same (B9.1).
+    pub fn acknowledged_without(&mut self) -> Payload {
+        self.promise(Filter::default())
+    }
+
+    fn promise(&mut self, honoured: Filter) -> Payload {
         if honoured.is_empty() {
             self.member = None;
         }

@@ -21,6 +21,9 @@ use tokio::time::sleep;
 /// How long changes are collected where a principal has several sessions, each of which may tell the same one.
 const COLLECT: Duration = Duration::from_millis(50);
 
+/// Changes that are collected at most; with one more they are passed on at once.
+const COLLECTED: usize = 64;
+
 /// All listeners of one upstream.
 pub(super) struct Listeners {
     circles: DashMap<Principal, Circle>,
@@ -67,7 +70,7 @@ impl Listeners {
         if circle.listeners.is_empty() {
             return;
         }
-        if circle.sessions <= 1 {
+        if circle.sessions <= 1 || notice.is_large() {
             let notice = Arc::new(notice);
             circle.listeners.values().for_each(|listener| listener.offer(&notice));
             return;
@@ -76,7 +79,9 @@ impl Listeners {
             return;
         }
         circle.collected.push(Arc::new(notice));
-        if circle.collected.len() == 1 {
+        if circle.collected.len() == COLLECTED {
+            circle.pass_on();
+        } else if circle.collected.len() == 1 {
             let listeners = self.clone();
             // Owned by the tracker; over in `COLLECT`.
             drop(self.shutdown.spawn(async move {
@@ -87,9 +92,8 @@ impl Listeners {
     }
 
     fn pass_on(&self, principal: Principal) {
-        let Some(mut circle) = self.circles.get_mut(&principal) else { return };
-        for notice in std::mem::take(&mut circle.collected) {
-            circle.listeners.values().for_each(|listener| listener.offer(&notice));
+        if let Some(mut circle) = self.circles.get_mut(&principal) {
+            circle.pass_on();
         }
     }
 
@@ -97,6 +101,14 @@ impl Listeners {
     #[cfg(test)]
     pub(super) fn circles(&self) -> usize {
         self.circles.len()
+    }
+}
+
+impl Circle {
+    fn pass_on(&mut self) {
+        for notice in std::mem::take(&mut self.collected) {
+            self.listeners.values().for_each(|listener| listener.offer(&notice));
+        }
     }
 }
 
@@ -166,7 +178,7 @@ impl Listener {
         if state.over || !state.filter.covers(&notice.change) {
             return;
         }
-        if state.queue.len() < self.most {
+        if state.queue.len() < self.most && !notice.is_large() {
             state.queue.push_back(notice.clone());
         } else {
             state.merge(notice);
@@ -192,6 +204,12 @@ impl Listener {
     pub(super) fn end(&self) {
         self.lock().over = true;
         self.woken.notify_one();
+    }
+
+    /// Whether it was promised the updates of this resource.
+    pub(super) fn relies_on(&self, uri: &Arc<str>) -> bool {
+        let state = self.lock();
+        state.promised && state.filter.uris.contains(uri)
     }
 
     pub(super) fn end_if_promised(&self) {

@@ -1,13 +1,14 @@
 //! What a session's server tells outside calls: its GET stream and its resource subscriptions, for as long as somebody
 //! listens.
 //!
-//! Owns the one feed of each session that has listeners: who is in it, which URIs it is subscribed to and how many want
-//! each, and how far its stream is. `run` is the task that acts on this, `stream` the GET stream. Does not own what a
-//! listener gets of it (`listeners`), nor what the client is told (`relay::listen`).
+//! Owns the one feed of each session that has listeners, and how members come, wait for what they can be promised, and
+//! go. `state` is who is in it and what is wanted, `run` the task that acts on this, `stream` the GET stream. Does not own
+//! what a listener gets of it (`listeners`), nor what the client is told (`relay::listen`).
 //! Rules: A1.8, A3.10, B9.1-B9.6, A12.13; vectors D31, D95, D96; cases C08, C48.
 
 mod backoff;
 mod run;
+mod state;
 mod stream;
 
 use super::Legacy;
@@ -15,12 +16,16 @@ use super::listeners::Listener;
 use super::pool::Lease;
 use super::session::SessionKey;
 use crate::exchange::Call;
+use crate::translate::discover::Initialized;
 use crate::translate::listen::Filter;
+use crate::wire::json::Limits;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use std::collections::{HashMap, VecDeque};
+use state::{State, Status, Step, Stream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 
 /// The feeds of one upstream by session.
 #[derive(Default)]
@@ -35,57 +40,6 @@ pub(super) struct Feed {
     work: Notify,
     /// Told whenever something has been settled that a member may wait for.
     settled: watch::Sender<()>,
-}
-
-#[derive(Default)]
-struct State {
-    members: HashMap<u64, Arc<Listener>>,
-    next_member: u64,
-    uris: HashMap<Arc<str>, Subscription>,
-    /// URIs that something must be done about.
-    todo: VecDeque<Arc<str>>,
-    stream: Stream,
-    /// Listeners may have missed something: they are told once stream and subscriptions stand again.
-    missed: bool,
-    /// The task has ended; whoever comes now needs another feed.
-    closed: bool,
-}
-
-/// How far the GET stream is.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Stream {
-    /// Asked for; nothing is known yet.
-    #[default]
-    Opening,
-    /// Asked for, and nothing has come in time.
-    Silent,
-    /// Broken off or not to be had just now; to be asked for again.
-    Broken,
-    Open,
-    /// The server has none.
-    Absent,
-}
-
-#[derive(Debug)]
-struct Subscription {
-    wanted_by: usize,
-    status: Status,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Status {
-    Wanted,
-    /// The server is being told, one way or the other.
-    Asking,
-    Subscribed,
-    Refused,
-}
-
-/// What the task does next about a URI.
-#[derive(Debug, PartialEq, Eq)]
-enum Step {
-    Subscribe(Arc<str>),
-    Unsubscribe(Arc<str>),
 }
 
 /// A listener's part in a feed; dropping it takes the listener out.
@@ -107,23 +61,19 @@ impl Feeds {
     ) -> Member {
         let Some(key) = lease.session().key.clone() else {
             // A session of this call alone: nobody else comes to it.
-            let feed = Arc::new(Feed::new());
-            let member = feed.enter(listener, filter);
-            feed.start(legacy, call, lease);
-            return member;
+            return Feed::start(legacy, call, lease, listener, filter).1;
         };
         match self.by_session.entry(key) {
             Entry::Occupied(mut taken) => {
-                let feed = taken.get().clone();
-                if !feed.lock().closed {
-                    return feed.enter(listener, filter);
+                if let Some(member) = taken.get().enter(listener, &filter) {
+                    return member;
                 }
-                let (feed, member) = started(legacy, call, lease, listener, filter);
+                let (feed, member) = Feed::start(legacy, call, lease, listener, filter);
                 taken.insert(feed);
                 member
             }
             Entry::Vacant(free) => {
-                let (feed, member) = started(legacy, call, lease, listener, filter);
+                let (feed, member) = Feed::start(legacy, call, lease, listener, filter);
                 free.insert(feed);
                 member
             }
@@ -145,46 +95,41 @@ impl Feeds {
     }
 }
 
-fn started(
-    legacy: &Arc<Legacy>,
-    call: &Call,
-    lease: Lease,
-    listener: &Arc<Listener>,
-    filter: Filter,
-) -> (Arc<Feed>, Member) {
-    let feed = Arc::new(Feed::new());
-    let member = feed.enter(listener, filter);
-    feed.start(legacy, call, lease);
-    (feed, member)
-}
-
 impl Feed {
-    fn new() -> Self {
-        Self { state: Mutex::default(), work: Notify::new(), settled: watch::Sender::new(()) }
-    }
-
-    /// Owned by the tracker; ends with its last member or with the drain, which ends the sessions too.
-    fn start(self: &Arc<Self>, legacy: &Arc<Legacy>, call: &Call, lease: Lease) {
-        let task = run::run(legacy.clone(), self.clone(), call.clone(), lease);
+    /// A feed with its first member.
+    fn start(
+        legacy: &Arc<Legacy>,
+        call: &Call,
+        lease: Lease,
+        listener: &Arc<Listener>,
+        filter: Filter,
+    ) -> (Arc<Self>, Member) {
+        let mut state = State::default();
+        let number = state.enter(listener, &filter);
+        let feed = Self { state: Mutex::new(state), work: Notify::new(), settled: watch::Sender::new(()) };
+        let feed = Arc::new(feed);
+        let task = run::run(legacy.clone(), feed.clone(), call.clone(), lease);
+        // Owned by the tracker; ends with its last member or with the drain, which ends the sessions too.
         drop(legacy.shared.shutdown.spawn_until_drain(task));
+        let member = Member { feed: feed.clone(), number, filter };
+        (feed, member)
     }
 
-    fn enter(self: &Arc<Self>, listener: &Arc<Listener>, filter: Filter) -> Member {
+    /// `None` if it is over: looked at and entered in one step, as it may end at any moment.
+    fn enter(self: &Arc<Self>, listener: &Arc<Listener>, filter: &Filter) -> Option<Member> {
         let mut state = self.lock();
-        let number = state.next_member;
-        state.next_member += 1;
-        state.members.insert(number, listener.clone());
-        for uri in &filter.uris {
-            state.want(uri);
+        if state.closed {
+            return None;
         }
+        let number = state.enter(listener, filter);
         drop(state);
         self.work.notify_one();
-        Member { feed: self.clone(), number, filter }
+        Some(Member { feed: self.clone(), number, filter: filter.clone() })
     }
 
     fn close_if_empty(&self) -> bool {
         let mut state = self.lock();
-        state.closed |= state.members.is_empty();
+        state.closed |= state.seats.is_empty();
         state.closed
     }
 
@@ -195,36 +140,12 @@ impl Feed {
 
     /// What is to be done about the next URI that needs it.
     fn next_step(&self) -> Option<Step> {
-        let mut state = self.lock();
-        while let Some(uri) = state.todo.pop_front() {
-            let Some(subscription) = state.uris.get_mut(&uri) else { continue };
-            match (subscription.status, subscription.wanted_by) {
-                (Status::Wanted, 0) | (Status::Refused, 0) => drop(state.uris.remove(&uri)),
-                (Status::Wanted, _) => {
-                    subscription.status = Status::Asking;
-                    return Some(Step::Subscribe(uri));
-                }
-                (Status::Subscribed, 0) => {
-                    subscription.status = Status::Asking;
-                    return Some(Step::Unsubscribe(uri));
-                }
-                // Asking: its answer comes back to here.
-                (Status::Asking, _) | (Status::Subscribed, _) | (Status::Refused, _) => {}
-            }
-        }
-        None
+        self.lock().next_step()
     }
 
-    /// The server has answered; `subscribed` says what holds now.
+    /// The server has answered; `status` says what holds now.
     fn answered(&self, uri: &Arc<str>, status: Status) {
-        let mut state = self.lock();
-        let Some(subscription) = state.uris.get_mut(uri) else { return };
-        subscription.status = status;
-        // Whoever came or went meanwhile.
-        if subscription.wanted_by == 0 || status == Status::Wanted {
-            state.todo.push_back(uri.clone());
-        }
-        drop(state);
+        self.lock().answered(uri, status);
         self.settled.send_replace(());
     }
 
@@ -236,103 +157,79 @@ impl Feed {
 
     /// Listeners may miss something from now on until the stream stands again.
     fn may_miss(&self) {
-        self.lock().missed = true;
-        self.work.notify_one();
+        self.lock().may_miss();
+    }
+
+    /// The stream is open again after listeners may have missed something.
+    fn closes_gap(&self) -> bool {
+        self.lock().gap
     }
 
     /// The session is gone, and with it whatever the server knew of subscriptions.
     fn restart(&self) {
-        let mut state = self.lock();
-        state.stream = Stream::Opening;
-        state.missed = true;
-        let State { uris, todo, .. } = &mut *state;
-        todo.clear();
-        for (uri, subscription) in uris.iter_mut() {
-            subscription.status = Status::Wanted;
-            todo.push_back(uri.clone());
-        }
+        self.lock().restart();
     }
 
-    /// Tells everyone to look again, if they may have missed something and everything stands again.
+    /// The server may have forgotten its subscriptions.
+    fn subscribe_again(&self) {
+        self.lock().subscribe_again();
+    }
+
+    /// Another session has begun: whom it offers less than the one before is told so by the end (A3.10).
+    fn offered(&self, server: &Initialized, limits: Limits) {
+        let state = self.lock();
+        let less = state.seats.values().filter(|seat| seat.filter.offered_by(server, limits) != seat.filter);
+        less.for_each(|seat| seat.listener.end());
+    }
+
+    /// Tells to look again whoever may have missed something, once all that it wants stands again.
     fn catch_up(&self) {
-        let members: Vec<_> = {
-            let mut state = self.lock();
-            let stands = matches!(state.stream, Stream::Open | Stream::Silent)
-                && state
-                    .uris
-                    .values()
-                    .all(|subscription| !matches!(subscription.status, Status::Wanted | Status::Asking));
-            if !state.missed || !stands {
-                return;
-            }
-            state.missed = false;
-            state.members.values().cloned().collect()
-        };
-        members.iter().for_each(|listener| listener.offer_all());
+        self.lock().caught_up().iter().for_each(|listener| listener.offer_all());
     }
 
     /// A server without a stream cannot keep what was promised: those who rely on it are told so by the end.
     fn end_promised(&self) {
-        let members: Vec<_> = {
-            let state = self.lock();
-            if state.stream != Stream::Absent {
-                return;
-            }
-            state.members.values().cloned().collect()
-        };
-        members.iter().for_each(|listener| listener.end_if_promised());
+        let state = self.lock();
+        if state.stream == Stream::Absent {
+            state.seats.values().for_each(|seat| seat.listener.end_if_promised());
+        }
     }
 
     /// Ends all listeners gracefully: nothing can be told to them any more.
     fn end(&self) {
-        let members: Vec<_> = {
-            let mut state = self.lock();
-            state.closed = true;
-            state.members.values().cloned().collect()
-        };
-        members.iter().for_each(|listener| listener.end());
+        let mut state = self.lock();
+        state.closed = true;
+        state.seats.values().for_each(|seat| seat.listener.end());
+        drop(state);
         self.settled.send_replace(());
-    }
-}
-
-impl State {
-    fn want(&mut self, uri: &Arc<str>) {
-        let subscription =
-            self.uris.entry(uri.clone()).or_insert(Subscription { wanted_by: 0, status: Status::Wanted });
-        subscription.wanted_by += 1;
-        if subscription.status == Status::Refused {
-            subscription.status = Status::Wanted;
-        }
-        if subscription.status == Status::Wanted {
-            self.todo.push_back(uri.clone());
-        }
-    }
-
-    fn unwant(&mut self, uri: &Arc<str>) {
-        let Some(subscription) = self.uris.get_mut(uri) else { return };
-        subscription.wanted_by = subscription.wanted_by.saturating_sub(1);
-        if subscription.wanted_by == 0 {
-            self.todo.push_back(uri.clone());
-        }
     }
 }
 
 impl Member {
     /// Waits until it is known what can be told, and says what: a server without a stream can promise nothing (A3.10,
     /// C48), one that refuses a subscription not that one (B9.1).
-    pub(super) async fn honoured(&mut self) -> Filter {
+    ///
+    /// What the server has not answered within `limit` is taken for refused.
+    pub(super) async fn honoured(&mut self, limit: Duration) -> Filter {
         let mut settled = self.feed.settled.subscribe();
-        loop {
-            if let Some(filter) = self.look() {
-                return filter;
+        let known = async {
+            loop {
+                if let Some(filter) = self.look(false) {
+                    return filter;
+                }
+                if settled.changed().await.is_err() {
+                    return Filter::default();
+                }
             }
-            if settled.changed().await.is_err() {
-                return Filter::default();
-            }
+        };
+        match timeout(limit, known).await {
+            Ok(filter) => filter,
+            Err(_) => self.look(true).unwrap_or_default(),
         }
     }
 
-    fn look(&mut self) -> Option<Filter> {
+    /// `None` while it is not known yet.
+    fn look(&mut self, late: bool) -> Option<Filter> {
         let mut state = self.feed.lock();
         if state.stream == Stream::Opening && !state.closed {
             return None;
@@ -342,7 +239,7 @@ impl Member {
         }
         let status = |uri: &Arc<str>| state.uris.get(uri).map(|subscription| subscription.status);
         let open = |uri| matches!(status(uri), Some(Status::Wanted | Status::Asking));
-        if self.filter.uris.iter().any(open) {
+        if !late && self.filter.uris.iter().any(open) {
             return None;
         }
         let (kept, refused): (Vec<_>, Vec<_>) = std::mem::take(&mut self.filter.uris)
@@ -357,6 +254,15 @@ impl Member {
 
     /// Has the task look whether the promise that was just made can still be kept.
     pub(super) fn promised(&self) {
+        let state = self.feed.lock();
+        let refused =
+            |uri| state.uris.get(uri).is_some_and(|subscription| subscription.status == Status::Refused);
+        if self.filter.uris.iter().any(refused)
+            && let Some(seat) = state.seats.get(&self.number)
+        {
+            seat.listener.end();
+        }
+        drop(state);
         self.feed.work.notify_one();
     }
 }
@@ -364,7 +270,7 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         let mut state = self.feed.lock();
-        state.members.remove(&self.number);
+        state.seats.remove(&self.number);
         for uri in &self.filter.uris {
             state.unwant(uri);
         }

@@ -7,13 +7,15 @@ use super::super::Legacy;
 use super::super::ask::{Answer, Asker};
 use super::super::pool::Lease;
 use super::backoff::Backoff;
-use super::{Feed, Status, Step, stream};
+use super::state::{Status, Step};
+use super::{Feed, stream};
 use crate::exchange::Call;
 use crate::translate::listen;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::pin;
 use std::sync::Arc;
-use tokio::time::sleep;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
 
 /// Subscriptions that are asked for at once.
 const AT_ONCE: usize = 8;
@@ -27,7 +29,11 @@ enum Over {
 
 pub(super) async fn run(legacy: Arc<Legacy>, feed: Arc<Feed>, call: Call, mut lease: Lease) {
     let key = lease.session().key.clone();
+    let timeouts = &legacy.shared.settings.timeouts;
+    let mut backoff = Backoff::new(timeouts.reconnect, timeouts.reconnect_max);
+    let mut pause = None;
     loop {
+        let since = Instant::now();
         match in_session(&legacy, &feed, &call, &lease).await {
             Over::Left => break,
             Over::Lost => {
@@ -35,8 +41,17 @@ pub(super) async fn run(legacy: Arc<Legacy>, feed: Arc<Feed>, call: Call, mut le
                 legacy.pool.lost(&mut lease);
             }
         }
-        match lease_again(&legacy, &feed, &call).await {
-            Some(new) => lease = new,
+        if since.elapsed() >= timeouts.reconnect_max {
+            backoff.reset();
+            pause = None;
+        }
+        // At once the first time, but a server that loses each new session too is not flooded with them.
+        match lease_again(&legacy, &feed, &call, pause).await {
+            Some(new) => {
+                feed.offered(&new.session().initialized, legacy.shared.limits);
+                lease = new;
+                pause = Some(backoff.pause(None));
+            }
             None => break,
         }
     }
@@ -44,8 +59,13 @@ pub(super) async fn run(legacy: Arc<Legacy>, feed: Arc<Feed>, call: Call, mut le
     legacy.feeds.forget(key.as_ref(), &feed);
 }
 
-/// Another session; `None` if nobody listens any more, or the server has become one of the other era.
-async fn lease_again(legacy: &Arc<Legacy>, feed: &Arc<Feed>, call: &Call) -> Option<Lease> {
+/// Another session, after the pause; `None` if nobody listens any more, or the server has become one of the other era.
+async fn lease_again(
+    legacy: &Arc<Legacy>,
+    feed: &Arc<Feed>,
+    call: &Call,
+    mut pause: Option<Duration>,
+) -> Option<Lease> {
     let timeouts = &legacy.shared.settings.timeouts;
     let mut backoff = Backoff::new(timeouts.reconnect, timeouts.reconnect_max);
     loop {
@@ -55,6 +75,9 @@ async fn lease_again(legacy: &Arc<Legacy>, feed: &Arc<Feed>, call: &Call) -> Opt
             }
         };
         let attempt = async {
+            if let Some(pause) = pause.take() {
+                sleep(pause).await;
+            }
             let open = match legacy.lease(call).await {
                 Ok(lease) => return Some(Ok(lease)),
                 Err(open) => open,
@@ -120,11 +143,11 @@ async fn take(asker: &Asker<'_>, step: Step) -> (Arc<str>, Option<Status>) {
     };
     let answer = asker.ask(number, listen::subscribe(number, method, uri)).await;
     let status = match (answer, &step) {
-        (Answer::Lost, _) => None,
+        (Answer::Lost, _) if asker.finds_it_gone().await => None,
         (Answer::Done, Step::Subscribe(_)) => Some(Status::Subscribed),
-        (Answer::Refused, Step::Subscribe(_)) => Some(Status::Refused),
+        (Answer::Refused | Answer::Lost, Step::Subscribe(_)) => Some(Status::Refused),
         // Whoever wants it by now asks again; if nobody does it is forgotten.
-        (Answer::Done | Answer::Refused, Step::Unsubscribe(_)) => Some(Status::Wanted),
+        (Answer::Done | Answer::Refused | Answer::Lost, Step::Unsubscribe(_)) => Some(Status::Wanted),
     };
     (uri.clone(), status)
 }

@@ -2,15 +2,15 @@
 //!
 //! Owns opening it, reading it, and opening it again with backoff, jitter and `Last-Event-ID`; whether a refusal means
 //! that the server has no such stream, that it has none just now, or that the session is gone, which a POST must
-//! confirm (C08). Nothing here holds up a POST.
+//! confirm (C08). Nothing here holds up a POST, nor does a server that does not take an answer hold up the stream.
 //! Rules: A12.14, A13.5, B9.3, B8.3; cases C08, C48; spec 2025-11-25 basic/transports, Listening for Messages.
 
-use super::super::super::reply::{Messages, Refusal, Reply};
-use super::super::ask::{Answer, Asker};
-use super::super::gate::{self, Gate};
+use super::super::super::reply::{Break, Messages, Refusal, Reply};
+use super::super::ask::Asker;
 use super::super::question;
+use super::Feed;
 use super::backoff::Backoff;
-use super::{Feed, Stream};
+use super::state::Stream;
 use crate::telemetry::metrics::StreamKind;
 use crate::translate::listen::Notice;
 use crate::translate::notify::Kind;
@@ -18,6 +18,7 @@ use crate::wire::headers::ContentType;
 use crate::wire::jsonrpc::Message;
 use crate::wire::payload::Payload;
 use bytes::Bytes;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use hyper::header::HeaderValue;
 use std::pin::pin;
 use std::time::Duration;
@@ -26,7 +27,10 @@ use tokio::time::{Instant, sleep, timeout};
 /// A stream that lived this long, or on which something came, stood; one that did not is a server's way of having none.
 const STOOD: Duration = Duration::from_secs(1);
 
-/// Where a stream goes on, and when.
+/// Answers to a server's requests that may be on their way at once; a server that asks faster waits.
+const REPLIES: usize = 8;
+
+/// Where a stream goes on, and when. Both hold until the server says otherwise.
 #[derive(Default)]
 struct Resumption {
     last_event: Option<Bytes>,
@@ -37,6 +41,8 @@ enum Opened {
     Messages(Box<Messages>),
     /// Not now.
     Later,
+    /// Not from where the last one ended.
+    Forgotten,
     /// Not in this session.
     Never(String),
     Lost,
@@ -55,30 +61,37 @@ pub(super) async fn follow(asker: &Asker<'_>, feed: &Feed) {
                 feed.stream_is(Stream::Absent);
                 return std::future::pending().await;
             }
-            Opened::Later => {
+            Opened::Later => feed.may_miss(),
+            Opened::Forgotten => {
+                from.last_event = None;
                 feed.may_miss();
-                feed.stream_is(Stream::Broken);
             }
             Opened::Messages(mut messages) => {
+                if asker.session.id.is_none() && feed.closes_gap() {
+                    // Nothing tells whether it is still the process that the subscriptions were made with (C04).
+                    feed.subscribe_again();
+                }
                 feed.stream_is(Stream::Open);
                 let _counted = asker.legacy.shared.metrics.stream(StreamKind::UpstreamGet);
                 let since = Instant::now();
-                read(asker, &mut messages).await;
-                let stood = messages.moved() || since.elapsed() >= STOOD;
-                if let Some((id, retry)) = messages.resumption() {
-                    from = Resumption { last_event: Some(id), retry };
-                } else if stood {
+                let broken = read(asker, &mut messages).await;
+                from.last_event = match broken {
+                    None | Some(Break::Body) => messages.resumption().map(|(id, _)| id),
+                    // It would be the same again.
+                    Some(_) => None,
+                };
+                from.retry = messages.retry().or(from.retry);
+                if from.last_event.is_none() {
                     // What the server tells until it is open again is told to nobody.
-                    from = Resumption::default();
                     feed.may_miss();
                 }
-                if stood {
+                if messages.moved() || since.elapsed() >= STOOD {
                     backoff.reset();
                 }
-                feed.stream_is(Stream::Broken);
             }
         }
-        sleep(backoff.pause(from.retry.take())).await;
+        feed.stream_is(Stream::Broken);
+        sleep(backoff.pause(from.retry)).await;
     }
 }
 
@@ -113,48 +126,55 @@ async fn open(asker: &Asker<'_>, from: &Resumption) -> Opened {
             return Opened::Never(format!("status {}, no event stream", status.as_u16()));
         }
         let limit = shared.settings.limits.message_bytes;
-        return Opened::Messages(Box::new(Messages::events(response.into_body(), limit, shared.limits)));
+        let body = response.into_body();
+        let messages = Messages::events_after(from.last_event.clone(), body, limit, shared.limits);
+        return Opened::Messages(Box::new(messages));
     }
     match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
-        Reply::Refused(refusal) => refused(asker, &refusal).await,
+        Reply::Refused(refusal) => refused(asker, &refusal, from.last_event.is_some()).await,
         Reply::Accepted | Reply::Messages(_) => Opened::Never(format!("status {}", status.as_u16())),
     }
 }
 
-async fn refused(asker: &Asker<'_>, refusal: &Refusal) -> Opened {
+async fn refused(asker: &Asker<'_>, refusal: &Refusal, resumes: bool) -> Opened {
     let status = refusal.status.as_u16();
     match status {
         // Credentials and load come and go; they are no verdict on the stream (C16).
         401 | 403 | 408 | 425 | 429 => return Opened::Later,
-        501 => return Opened::Never("status 501".to_owned()),
+        // The server has not noticed yet that the former stream broke: there may be one a session.
+        409 => return Opened::Later,
+        501 => {}
         500.. => return Opened::Later,
         _ => {}
     }
-    let has_session = asker.session.id.is_some();
-    if gate::judge(refusal, None, has_session) == Gate::Lost && is_gone(asker).await {
+    // A server that has become a modern one has no such stream either.
+    if asker.finds_it_gone().await {
         return Opened::Lost;
+    }
+    if resumes && !matches!(status, 405 | 501) {
+        return Opened::Forgotten;
     }
     Opened::Never(format!("status {status}"))
 }
 
-/// Whether a POST finds the session gone too: a server may answer 404 to GET alone (C08).
-async fn is_gone(asker: &Asker<'_>) -> bool {
-    let number = asker.legacy.shared.next_number();
-    let ping = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"ping"}}"#);
-    asker.ask(number, Payload::from(ping)).await == Answer::Lost
-}
-
-/// Reads the stream to its end.
-async fn read(asker: &Asker<'_>, messages: &mut Messages) {
+/// Reads the stream to its end, and says how it broke off if it did.
+async fn read(asker: &Asker<'_>, messages: &mut Messages) -> Option<Break> {
     let legacy = asker.legacy;
+    let mut answers = FuturesUnordered::new();
     loop {
-        let message = match messages.next().await {
+        // An event stream's next message is not lost where the wait for it is given up.
+        let next = tokio::select! {
+            biased;
+            Some(()) = answers.next() => continue,
+            next = messages.next(), if answers.len() < REPLIES => next,
+        };
+        let message = match next {
             Ok(Some(message)) => message,
-            Ok(None) => return,
+            Ok(None) => return None,
             Err(broken) => {
                 let broken = legacy.shared.broken(broken);
                 tracing::debug!(upstream = %legacy.shared.settings.name, %broken, "the stream broke off");
-                return;
+                return Some(broken);
             }
         };
         match message {
@@ -172,9 +192,11 @@ async fn read(asker: &Asker<'_>, messages: &mut Messages) {
             },
             Message::Request(asked) => {
                 let answer = question::unasked(&asked);
-                if let Err(fault) = legacy.post(asker.session, asker.headers, answer).await {
-                    tracing::debug!(%fault, "an answer did not reach the upstream server");
-                }
+                answers.push(async move {
+                    if let Err(fault) = legacy.post(asker.session, asker.headers, answer).await {
+                        tracing::debug!(%fault, "an answer did not reach the upstream server");
+                    }
+                });
             }
             // An answer that is repeated here has been given where it was waited for, or nobody waits any more.
             Message::Response(_) => {}
