@@ -151,6 +151,7 @@ impl Detector {
                     Ok(Era::Legacy)
                 }
             };
+            shared.metrics.detected(verdict(result.as_ref().ok()));
             match &result {
                 Ok(era) => {
                     tracing::info!(upstream = %shared.settings.name, era = era.name(), probe = %finding, "era looked at for a legacy client");
