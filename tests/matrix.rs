@@ -121,7 +121,9 @@ async fn every_cell_that_runs() {
     let running: Vec<_> = cells().into_iter().filter(|(c, s, t)| cell(*c, *s, *t) == Cell::Runs).collect();
     assert_eq!(running.len(), 5 + 16);
     for (client, server, _) in running {
-        body(client, server, "").await;
+        for lines in ["", "session = { shield = true }"] {
+            body(client, server, lines).await;
+        }
     }
 }
 

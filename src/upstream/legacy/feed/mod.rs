@@ -10,6 +10,8 @@ mod backoff;
 mod run;
 mod stream;
 
+pub(super) use backoff::Backoff;
+
 use super::Legacy;
 use super::listeners::Listener;
 use super::pool::Lease;
