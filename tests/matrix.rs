@@ -7,7 +7,8 @@
 mod support;
 
 use support::{
-    Ask, Gets, LegacyServer, Listener, ModernServer, Net, Old, Proxy, Reply, Upstream, call, json, list, listen,
+    Ask, Gets, LegacyServer, Listener, ModernServer, Net, Old, Proxy, Reply, Upstream, call, json, list,
+    listen,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,7 +179,9 @@ async fn every_cell_that_runs() {
     let running: Vec<_> = cells().into_iter().filter(|(c, s, t)| cell(*c, *s, *t) == Cell::Runs).collect();
     assert_eq!(running.len(), 5 + 16);
     for (client, server, _) in running {
-        body(client, server, "").await;
+        for lines in ["", "session = { shield = true }"] {
+            body(client, server, lines).await;
+        }
     }
 }
 

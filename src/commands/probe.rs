@@ -79,6 +79,8 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
                 let body = match response.into_body() {
                     crate::upstream::UpstreamBody::Read(bytes) => bytes,
                     crate::upstream::UpstreamBody::Streaming(body) => body.collect().await?.to_bytes(),
+                    // Only legacy clients have such.
+                    crate::upstream::UpstreamBody::Held(_) => Default::default(),
                 };
                 let answer: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
                 Ok((Era::Modern, answer["result"].clone(), MODERN.to_owned()))

@@ -138,7 +138,13 @@ impl Default for UpstreamLimits {
 
 impl Default for Session {
     fn default() -> Self {
-        Self { scope: SessionScope::Principal, affinity: None, max: 1024, idle: Duration::from_secs(10 * 60) }
+        Self {
+            scope: SessionScope::Principal,
+            affinity: None,
+            max: 1024,
+            idle: Duration::from_secs(10 * 60),
+            shield: false,
+        }
     }
 }
 

@@ -118,6 +118,7 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("session@", "affinity", "'header:a b'", "\"header:a b\"", "\"header:NAME\""),
     ("session@", "affinity", "'meta:'", "\"meta:\"", "\"meta:KEY\""),
     ("session@", "max", "0", "0", "1 to 1000000"),
+    ("session@", "shield", "'on'", "\"on\"", "true or false"),
     ("session@", "idle", "'0s'", "\"0s\"", "1ms to 1d"),
 ];
 

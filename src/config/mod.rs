@@ -221,6 +221,8 @@ pub struct Session {
     pub max: usize,
     /// A session without a call is closed with DELETE after this.
     pub idle: Duration,
+    /// Legacy clients' sessions are the proxy's own and outlive the server's.
+    pub shield: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

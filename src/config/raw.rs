@@ -126,6 +126,7 @@ pub(super) struct Session {
     pub(super) affinity: Leaf,
     pub(super) max: Leaf,
     pub(super) idle: Leaf,
+    pub(super) shield: Leaf,
 }
 
 /// The paths at which a table, and nothing else, is expected; `*` stands for any name.

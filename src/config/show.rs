@@ -175,6 +175,7 @@ fn session(out: &mut Lines, upstream: &Upstream) {
     }
     out.set("max", session.max);
     out.set("idle", time(session.idle));
+    out.set("shield", session.shield);
 }
 
 fn text(text: &str) -> String {

@@ -211,6 +211,7 @@ fn session(path: &str, raw: &raw::Session, dir: &Path) -> Result<Session, Config
         },
         max: table.count("max", &raw.max, default.max, 1..=1_000_000)?,
         idle: table.duration("idle", &raw.idle, default.idle, MS..=DAY)?,
+        shield: table.flag("shield", &raw.shield, default.shield)?,
     })
 }
 

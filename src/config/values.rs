@@ -110,6 +110,17 @@ impl Table<'_> {
         })
     }
 
+    /// Yes or no; also as text, which is what `${NAME}` gives.
+    pub(super) fn flag(&self, key: &str, leaf: &Leaf, default: bool) -> Result<bool, ConfigError> {
+        let Some(value) = leaf else { return Ok(default) };
+        match value {
+            Value::Boolean(flag) => Ok(*flag),
+            Value::String(text) if text == "true" => Ok(true),
+            Value::String(text) if text == "false" => Ok(false),
+            other => Err(ConfigError::value(&self.at(key), other, "true or false")),
+        }
+    }
+
     /// A list of texts, each read by `read` under its own path; empty when not set.
     pub(super) fn list<T>(
         &self,

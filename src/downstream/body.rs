@@ -1,13 +1,14 @@
 //! Bodies of responses to clients.
 //!
 //! Owns turning an exchange into an event stream (events that are ready together go out in one write, keep-alive
-//! comments in between, a result that passes as one event that grows) and passing a server's own body on, with keep-alive comments where it is an event stream. The
-//! body holds the request's place among those in work and its log record, and lets both go with its last byte.
+//! comments in between, a result that passes as one event that grows) and passing a server's own body on (`relayed`, where
+//! it is an event stream). The body holds the request's place among those in work and its log record, and lets both go with
+//! its last byte.
 
-use super::half_event::HalfEvent;
 use super::modern::respond;
 use super::passing::{self, BrokenOff, Passing};
 use super::record::Record;
+use super::relayed::{Next, Overdue, Quiet, Source};
 use crate::exchange::{Fault, Outcome, Receiver, Step};
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::Ended;
@@ -32,7 +33,7 @@ pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub(super) const WRITE: usize = 64 * 1024;
 
 /// A comment that may stand between the lines of an event too: without a blank line, which would end the event.
-const COMMENT: &[u8] = b":\n";
+pub(super) const COMMENT: &[u8] = b":\n";
 
 /// A response body, and what ends with it.
 pub struct FrontBody {
@@ -48,16 +49,16 @@ enum Kind {
     Stream(Box<Stream>),
     Passing(Box<Passing>),
     Relayed(Incoming, Ends),
-    RelayedStream(Incoming, Ends, Box<Quiet>),
+    RelayedStream(Source, Ends, Box<Quiet>),
 }
 
 /// What ends a relayed body from our side.
 pub(super) struct Ends {
-    when: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub(super) when: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// The graceful last message of a subscription.
-    last: Option<Bytes>,
+    pub(super) last: Option<Bytes>,
     /// Without a last message: the body ends as if it were complete, and does not break off.
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
 impl Ends {
@@ -99,11 +100,6 @@ impl Ends {
     }
 }
 
-/// The server's body was not over when the call was due.
-#[derive(Debug, thiserror::Error)]
-#[error("the upstream server's answer was not complete in time")]
-struct Overdue;
-
 /// The event stream of one exchange.
 struct Stream {
     /// `None` once the outcome is in.
@@ -117,15 +113,6 @@ struct Stream {
     broken: Option<BrokenOff>,
     keep_alive: Interval,
     ends: Ends,
-}
-
-/// A relayed event stream's pauses.
-struct Quiet {
-    keep_alive: Interval,
-    /// The last byte ended a line, so a comment line may follow; after a CR a LF may still come.
-    between: bool,
-    /// Looked at only where a last message may have to follow.
-    half: HalfEvent,
 }
 
 impl FrontBody {
@@ -179,12 +166,13 @@ impl FrontBody {
     pub(super) fn relayed(body: UpstreamBody, event_stream: bool, keep_alive: Duration, ends: Ends) -> Self {
         Self::of(match body {
             UpstreamBody::Read(bytes) => Kind::Whole(Payload::from(bytes)),
-            UpstreamBody::Streaming(body) if event_stream => Kind::RelayedStream(
-                body,
-                ends,
-                Box::new(Quiet { keep_alive: ticks(keep_alive), between: true, half: HalfEvent::default() }),
-            ),
+            UpstreamBody::Streaming(body) if event_stream => {
+                Kind::RelayedStream(Source::Server(body), ends, Box::new(Quiet::new(keep_alive)))
+            }
             UpstreamBody::Streaming(body) => Kind::Relayed(body, ends),
+            UpstreamBody::Held(held) => {
+                Kind::RelayedStream(Source::Held(held), ends, Box::new(Quiet::new(keep_alive)))
+            }
         })
     }
 
@@ -213,7 +201,7 @@ impl Drop for FrontBody {
     }
 }
 
-fn ticks(period: Duration) -> Interval {
+pub(super) fn ticks(period: Duration) -> Interval {
     let mut ticks = interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.reset();
@@ -306,43 +294,6 @@ impl Stream {
     }
 }
 
-impl Quiet {
-    fn poll(&mut self, body: &mut Incoming, ends: &mut Ends, cx: &mut Context<'_>) -> Poll<Next> {
-        if let Poll::Ready(frame) = Pin::new(body).poll_frame(cx) {
-            self.keep_alive.reset();
-            if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
-                self.between = data.last().map_or(self.between, |last| *last == b'\n');
-                if ends.last.is_some() {
-                    self.half.feed(data);
-                }
-            }
-            return Poll::Ready(frame.map_or(Next::End, |frame| Next::Frame(frame.map_err(BoxError::from))));
-        }
-        if ends.when.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(match ends.last.take().filter(|_| self.half.is_clean()) {
-                Some(last) => Next::Last(last),
-                None if ends.quiet => Next::End,
-                None => Next::Frame(Err(Overdue.into())),
-            });
-        }
-        // In the middle of a line a comment would break it; the next tick looks again.
-        while self.keep_alive.poll_tick(cx).is_ready() {
-            if self.between {
-                return Poll::Ready(Next::Frame(Ok(Frame::data(Bytes::from_static(COMMENT)))));
-            }
-        }
-        Poll::Pending
-    }
-}
-
-/// What a relayed stream gives next.
-enum Next {
-    Frame(Result<Frame<Bytes>, BoxError>),
-    /// Ours, and the end.
-    Last(Bytes),
-    End,
-}
-
 impl Body for FrontBody {
     type Data = Bytes;
     type Error = BoxError;
@@ -393,7 +344,8 @@ impl Body for FrontBody {
                 stream.receiver.is_none() && stream.ready.is_empty() && stream.broken.is_none()
             }
             Kind::Passing(passing) => passing.is_over(),
-            Kind::Relayed(body, _) | Kind::RelayedStream(body, ..) => body.is_end_stream(),
+            Kind::Relayed(body, _) | Kind::RelayedStream(Source::Server(body), ..) => body.is_end_stream(),
+            Kind::RelayedStream(Source::Held(_), ..) => false,
         }
     }
 

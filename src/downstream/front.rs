@@ -1,35 +1,34 @@
 //! One HTTP request of a client, from its head to the head of the response.
 //!
-//! Owns the order of the steps: route, body within its bounds, place among the requests in work, envelope, checks,
-//! start, and how long the response's head is held back (B11). Each refusal carries the caller's id as soon as a body
-//! could be read. Rules: A12.1-A12.6, A12.14, A12.16; cases C18, C21, C25, C31.
+//! Owns the order of the first steps: route, body within its bounds, place among the requests in work, envelope, era of
+//! the client, whose front then goes on (`modern::serve`, `legacy::serve`). Each refusal carries the caller's id as soon as
+//! a body could be read. Rules: A12.1-A12.4, A12.14, A12.16; cases C18, C31.
 
-use super::body::{Ends, FrontBody};
+use super::body::FrontBody;
 use super::client;
-use super::modern::check::{self, Refusal};
+use super::modern::check::Refusal;
 use super::modern::respond;
 use super::read::Reader;
 use super::record::Record;
 use crate::config::{FrontTimeouts, Limits};
-use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Step};
-use crate::relay::{Exchange, Relay, Reply};
+use crate::exchange::{Fault, FaultKind};
+use crate::relay::Relay;
 use crate::shutdown::Shutdown;
-use crate::telemetry::metrics::{Ended, FrontMetrics, Limit, What};
-use crate::translate::notify;
+use crate::telemetry::metrics::{FrontMetrics, Limit};
+use crate::upstream::Upstream;
 use crate::upstream::modern::is_event_stream;
-use crate::upstream::{Upstream, UpstreamBody};
-use crate::wire::headers::{Accepts, ContentType};
+use crate::wire::headers::ContentType;
 use crate::wire::json;
-use crate::wire::jsonrpc::{self, Id, Message, Notification, Request, code};
+use crate::wire::jsonrpc::{self, Message, Request, code};
 use crate::wire::method::Method;
 use crate::wire::version::{Era, MODERN};
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
 /// The handler of all client connections.
@@ -173,7 +172,7 @@ impl Inner {
             .at(Limit::Requests)
     }
 
-    fn stream_place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+    pub(super) fn stream_place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         self.streams.clone().try_acquire_owned().map_err(|_| {
             tracing::warn!(streams = self.limits.streams, "all streams are taken; raise limits.streams");
             let text = "the proxy has as many streams open as it may";
@@ -216,90 +215,6 @@ impl Inner {
         }
     }
 
-    async fn request(
-        &self,
-        upstream: &Arc<Upstream>,
-        headers: HeaderMap,
-        request: Request,
-        record: &mut Record,
-        place: &mut OwnedSemaphorePermit,
-    ) -> Result<Response<FrontBody>, Refusal> {
-        let id = request.id.clone();
-        let checked = check::request(&headers, &request);
-        let method = checked.as_ref().map_or_else(|_| Method::of(&request.method), |c| c.method);
-        let era = checked.as_ref().map_or_else(check::Refusal::era, |_| Era::Modern);
-        record.about(What::Method(method), era, name(&request).as_deref());
-        checked?;
-        let accepts = Accepts::parse(headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes));
-        if accepts.nothing() {
-            let text = "the Accept header admits neither application/json nor text/event-stream";
-            return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, "accept", text)
-                .with_id(Some(id)));
-        }
-        if method == Method::Listen && !accepts.event_stream {
-            let text = "subscriptions/listen is answered by an event stream; the Accept header must admit text/event-stream";
-            return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, "accept", text)
-                .with_id(Some(id)));
-        }
-        if method == Method::Listen {
-            // From here on it counts among those and not among the requests in work.
-            *place = self.stream_place().map_err(|refusal| refusal.with_id(Some(id)))?;
-        }
-        let call = Arc::new(Call {
-            request,
-            method,
-            principal: Principal::of(headers.get(AUTHORIZATION)),
-            headers,
-            deadline: Instant::now() + upstream.settings.timeouts.request,
-            meter: record.meter(),
-        });
-        Ok(self.run(upstream, call, accepts, record).await)
-    }
-
-    /// Runs a call up to the head of its response.
-    async fn run(
-        &self,
-        upstream: &Arc<Upstream>,
-        call: Arc<Call>,
-        accepts: Accepts,
-        record: &mut Record,
-    ) -> Response<FrontBody> {
-        let (id, deadline, method) = (call.id().clone(), call.deadline, call.method);
-        let streams = accepts.event_stream;
-        let mut reply = self.in_time(deadline, self.relay.start(upstream, call, streams)).await;
-        let mut replanned = false;
-        loop {
-            let mut exchange = match reply {
-                Err(fault) => return respond::fault(&fault, &id, record),
-                Ok(Reply::Done(outcome)) => return respond::outcome(outcome, &id, accepts, record),
-                Ok(Reply::Relayed(response)) => return self.relayed(response, method, id, deadline, record),
-                Ok(Reply::Exchange(exchange)) => exchange,
-            };
-            match self.first(&mut exchange, accepts).await {
-                First::Passing(first) => {
-                    let receiver = exchange.detach(&self.shutdown);
-                    return respond::passing(receiver, first, Ends::cut(self.shutdown.clone()));
-                }
-                First::Stream(first) => {
-                    let ends = Ends::cut(self.shutdown.clone());
-                    return respond::stream(FrontBody::stream(
-                        exchange.detach(&self.shutdown),
-                        id,
-                        first,
-                        self.timeouts.keep_alive,
-                        ends,
-                    ));
-                }
-                // A second time only where nothing of the call has run, and once at most.
-                First::Outcome(Outcome::Replan(replan)) if !replanned => {
-                    replanned = true;
-                    reply = self.in_time(deadline, self.relay.restart(upstream, *replan, streams)).await;
-                }
-                First::Outcome(outcome) => return respond::outcome(outcome, &id, accepts, record),
-            }
-        }
-    }
-
     /// A start that takes as long as the call itself may is over; what it began for others goes on without it.
     pub(super) async fn in_time<T>(
         &self,
@@ -314,106 +229,6 @@ impl Inner {
             () = self.shutdown.cut_short() => Err(Fault::cut_short()),
         }
     }
-
-    /// What the response begins with (B11).
-    async fn first(&self, exchange: &mut Exchange, accepts: Accepts) -> First {
-        let mut hold = std::pin::pin!(sleep(self.timeouts.hold));
-        loop {
-            let step = tokio::select! {
-                biased;
-                step = exchange.next() => step,
-                () = self.shutdown.cut_short() => return First::Outcome(Outcome::Fault(Fault::cut_short())),
-                () = &mut hold, if accepts.event_stream => return First::Stream(None),
-            };
-            match step {
-                Some(Step::Outcome(outcome)) => return First::Outcome(outcome),
-                // Its beginning: from here on nothing else can come.
-                Some(Step::Piece(piece)) if accepts.json => return First::Passing(piece),
-                Some(step @ (Step::Event(_) | Step::Piece(_))) if accepts.event_stream => {
-                    return First::Stream(Some(step));
-                }
-                // A client that takes only JSON gets only the outcome (C25).
-                Some(Step::Event(_) | Step::Piece(_)) => {}
-                None => {
-                    let fault = Fault::new(FaultKind::Internal, "the proxy lost track of this call");
-                    return First::Outcome(Outcome::Fault(fault));
-                }
-            }
-        }
-    }
-
-    fn relayed(
-        &self,
-        response: Response<UpstreamBody>,
-        method: Method,
-        id: Id,
-        deadline: Instant,
-        record: &mut Record,
-    ) -> Response<FrontBody> {
-        let (mut head, body) = response.into_parts();
-        record.outcome(if head.status.is_success() { Ended::Relayed } else { Ended::RelayedError });
-        let streams = is_event_stream(&head.headers);
-        respond::end_to_end(&mut head.headers);
-        if streams {
-            respond::stream_headers(&mut head.headers);
-        }
-        // A subscription lives until either side ends it, or the proxy drains; every other answer is due in time.
-        let ends = match method {
-            Method::Listen => Ends::drain(self.shutdown.clone(), &id),
-            _ => Ends::at(deadline, self.shutdown.clone()),
-        };
-        let mut relayed = Response::new(FrontBody::relayed(body, streams, self.timeouts.keep_alive, ends));
-        *relayed.status_mut() = head.status;
-        *relayed.headers_mut() = head.headers;
-        relayed
-    }
-
-    async fn notification(
-        &self,
-        upstream: &Arc<Upstream>,
-        headers: HeaderMap,
-        notification: Notification,
-        record: &mut Record,
-    ) -> Result<Response<FrontBody>, Refusal> {
-        let checked = check::notification(&headers, &notification.params);
-        let era = checked.as_ref().map_or_else(check::Refusal::era, |()| Era::Modern);
-        record.about(What::Notification, era, None);
-        checked?;
-        if Method::of(&notification.method) != Method::Custom {
-            // Without an id there is nobody to answer, and a server may run it all the same (C21).
-            let text =
-                format!("{} is a request and needs an \"id\"", Method::of(&notification.method).label());
-            return Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "no-id", text));
-        }
-        if notify::Kind::of(&notification.method) == notify::Kind::Custom {
-            let principal = Principal::of(headers.get(AUTHORIZATION));
-            let deadline = Instant::now() + upstream.settings.timeouts.request;
-            let passed =
-                self.relay.notify(upstream, notification, headers, principal, deadline, record.meter());
-            let passed = timeout_at(deadline, passed).await.unwrap_or_else(|_| {
-                Err(Fault::new(FaultKind::Timeout, "the upstream server did not answer in time"))
-            });
-            if let Err(fault) = passed {
-                record.fault(&fault.kind);
-                // There is no id to answer under.
-                let reason = fault.kind.ended().label();
-                let told = Refusal::new(StatusCode::BAD_GATEWAY, code::INTERNAL_ERROR, reason, fault.text);
-                return Ok(respond::refusal(&told));
-            }
-        }
-        record.outcome(Ended::Accepted);
-        let mut response = Response::new(FrontBody::whole(Default::default()));
-        *response.status_mut() = StatusCode::ACCEPTED;
-        Ok(response)
-    }
-}
-
-enum First {
-    Outcome(Outcome),
-    /// A result that passes; what has come of it.
-    Passing(Bytes),
-    /// What has come.
-    Stream(Option<Step>),
 }
 
 /// What the request is about, for the log: a tool's, prompt's or resource's name.

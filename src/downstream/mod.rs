@@ -14,6 +14,7 @@ pub mod modern;
 mod passing;
 mod read;
 mod record;
+mod relayed;
 
 pub use body::FrontBody;
 pub use front::Front;

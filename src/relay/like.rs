@@ -4,7 +4,7 @@
 //! once more where it refuses as only a modern server does. Rules: A15.5, B14; cases C25, C39a.
 
 use super::Relay;
-use crate::exchange::{Fault, Principal};
+use crate::exchange::Fault;
 use crate::telemetry::metrics::Meter;
 use crate::upstream::legacy::{Carries, Passage, Passed};
 use crate::upstream::modern::is_event_stream;
@@ -21,17 +21,15 @@ pub enum Like {
 }
 
 impl Relay {
-    /// Passes the request on if the server is legacy too. `streams` says whether the client takes an event stream.
+    /// Passes the request on if the server is legacy too.
     pub async fn pass(
         &self,
         upstream: &Arc<Upstream>,
-        principal: Principal,
         passage: &Passage,
-        streams: bool,
         meter: &Meter,
     ) -> Result<Like, Fault> {
         let initializes = matches!(passage.carries, Carries::Initialize(_));
-        let look = || upstream.era.of_legacy_client(principal, &passage.headers, initializes);
+        let look = || upstream.era.of_legacy_client(passage.principal, &passage.headers, initializes);
         if unlike(look().await?, meter) {
             return Ok(Like::Unlike);
         }
@@ -49,7 +47,7 @@ impl Relay {
         };
         match &passage.carries {
             Carries::Initialize(id) | Carries::Request(id)
-                if !streams && is_event_stream(response.headers()) =>
+                if !passage.streams && is_event_stream(response.headers()) =>
             {
                 upstream.modern.collapse(response, id).await.map(Like::Relayed)
             }

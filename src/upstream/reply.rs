@@ -4,6 +4,7 @@
 //! large result in translated pieces where it may pass so (`gather`, `pass`), and the body of a refusal. Does not own what a refusal means: the era drivers decide that by status and code.
 //! Rules: A12, A13.7, A14.1 (arrays from a 2025-03-26 server); cases C11, C13, C31, C36.
 
+use super::legacy::Held;
 use super::transport::SendError;
 use crate::exchange::{Fault, FaultKind};
 use crate::telemetry::metrics::UpstreamLimit;
@@ -32,6 +33,8 @@ const REFUSAL_BYTES: usize = 64 * 1024;
 pub enum UpstreamBody {
     Streaming(Incoming),
     Read(Bytes),
+    /// An event stream that outlives the server's.
+    Held(Held),
 }
 
 #[allow(clippy::large_enum_variant, reason = "lives for one match")]
@@ -278,6 +281,14 @@ impl Messages {
         }
         Ok(())
     }
+}
+
+/// The messages in a text; what is none is passed over.
+pub(super) fn messages(text: Bytes, limits: Limits) -> Vec<Message> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    split(text, limits).unwrap_or_default().into_iter().filter_map(Result::ok).collect()
 }
 
 /// One message, or those of an array (A14.1), as many as an object may have members.

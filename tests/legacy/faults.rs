@@ -1,9 +1,10 @@
 //! A12.17, A12.21, C03, C34, C35, C58: what a legacy client is told when its server does not answer.
 
+use crate::shield::SHIELD;
 use crate::support::{LegacyServer, Net, Old, Proxy, Reply, Upstream, json};
 
 /// A client in session, and the answers to `tools/call`, GET and one notification spoilt.
-async fn spoilt<F, T>(answer: F) -> (Proxy, Upstream, Old)
+async fn spoilt<F, T>(lines: &str, answer: F) -> (Proxy, Upstream, Old)
 where
     F: Fn(Reply) -> T + Clone + Send + Sync + 'static,
     T: Future<Output = ()> + Send + 'static,
@@ -15,7 +16,7 @@ where
         server = server.on(method, move |_, reply: Reply| answer(reply));
     }
     let up = server.start(&net);
-    let proxy = Proxy::with(&net, "timeouts = { request = \"20s\" }").await;
+    let proxy = Proxy::with(&net, &format!("{lines}\ntimeouts = {{ request = \"20s\" }}")).await;
     let old = Old::latest(&proxy).await;
     (proxy, up, old)
 }
@@ -35,8 +36,9 @@ async fn spoil(what: &'static str, reply: Reply) {
 
 #[tokio::test(start_paused = true)]
 async fn a12_21_an_upstream_failure_is_an_answer() {
-    for what in ["reset", "closed", "html", "500", "503", "302", "never"] {
-        let (proxy, up, old) = spoilt(move |reply| spoil(what, reply)).await;
+    let all = ["reset", "closed", "html", "500", "503", "302", "never"];
+    for (what, lines) in all.into_iter().flat_map(|what| ["", SHIELD].map(|lines| (what, lines))) {
+        let (proxy, up, old) = spoilt(lines, move |reply| spoil(what, reply)).await;
         for (n, id) in ["7", r#""x""#].into_iter().enumerate() {
             let done = proxy.send(&old.call("charge", "{}").id(id)).await;
             done.is_answered_error(-32603);
@@ -58,8 +60,8 @@ async fn a12_21_an_upstream_failure_is_an_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn c04_a_success_without_an_answer() {
-    for status in [200, 202, 204] {
-        let (proxy, _up, old) = spoilt(move |reply| reply.empty(status)).await;
+    for (status, lines) in [200, 202, 204].into_iter().flat_map(|status| ["", SHIELD].map(|l| (status, l))) {
+        let (proxy, _up, old) = spoilt(lines, move |reply| reply.empty(status)).await;
         proxy.send(&old.call("echo", "{}").id("7")).await.is_answered_error(-32603);
         let done = proxy.send(&old.note("notifications/x")).await;
         assert_eq!(done.status, status, "what the server said of a message");
@@ -87,7 +89,7 @@ async fn a12_21_a_server_that_cannot_be_reached() {
 
 #[tokio::test(start_paused = true)]
 async fn a12_21_each_request_of_an_array_is_told() {
-    let (proxy, _up, old) = spoilt(|reply| spoil("500", reply)).await;
+    let (proxy, _up, old) = spoilt("", |reply| spoil("500", reply)).await;
     let net = Net::new();
     let server = LegacyServer::new().version("2025-03-26").sessionless();
     let up = server.start(&net);
@@ -106,8 +108,8 @@ async fn a12_21_each_request_of_an_array_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn c58_challenges_and_rate_limits_pass() {
-    for status in [401, 403, 429] {
-        let (proxy, up, old) = spoilt(move |reply| {
+    for (status, lines) in [401, 403, 429].into_iter().flat_map(|status| ["", SHIELD].map(|l| (status, l))) {
+        let (proxy, up, old) = spoilt(lines, move |reply| {
             let reply = reply.with("WWW-Authenticate", "Bearer scope=\"x\"").with("Retry-After", "7");
             reply.json(status, r#"{"jsonrpc":"2.0","error":{"code":-1,"message":"no"},"id":null}"#)
         })

@@ -7,6 +7,8 @@ mod bodies;
 mod calls;
 mod era;
 mod faults;
+mod shield;
+mod shield_streams;
 mod streams;
 #[path = "../support/mod.rs"]
 mod support;

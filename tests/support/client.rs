@@ -156,7 +156,10 @@ impl Answer {
         let mut body = Vec::new();
         if self.is_stream() {
             while let Some(event) = self.event().await {
-                messages.push(event.data);
+                // A priming event holds no message (A13.5).
+                if !event.data.is_empty() || !self.ask.legacy {
+                    messages.push(event.data);
+                }
             }
         } else {
             body = within("body", self.io.whole(self.framing)).await.expect("a whole body");

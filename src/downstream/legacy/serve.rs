@@ -13,9 +13,9 @@ use crate::downstream::record::Record;
 use crate::exchange::{Fault, FaultKind, Principal};
 use crate::relay::Like;
 use crate::telemetry::metrics::{Ended, What};
-use crate::upstream::Upstream;
 use crate::upstream::legacy::{Carries, Passage};
 use crate::upstream::modern::is_event_stream;
+use crate::upstream::{Upstream, UpstreamBody};
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{Malformed, Message};
 use crate::wire::payload::Payload;
@@ -48,7 +48,7 @@ impl Inner {
         {
             return Err(check::no_form(Some(id)));
         }
-        let passage = Passage { carries, headers: headers.clone(), body };
+        let passage = passage(upstream, carries, headers, body);
         Ok(self.pass(upstream, passage, record).await)
     }
 
@@ -63,7 +63,7 @@ impl Inner {
         let Some(carries) = check::verb(verb, headers)? else { return Ok(None) };
         let what = if carries == Carries::Stream { What::Get } else { What::Delete };
         record.about(what, Era::Legacy, None);
-        let passage = Passage { carries, headers: headers.clone(), body: Payload::default() };
+        let passage = passage(upstream, carries, headers, Payload::default());
         Ok(self.pass(upstream, passage, record).await)
     }
 
@@ -73,11 +73,8 @@ impl Inner {
         passage: Passage,
         record: &mut Record,
     ) -> Option<Response<FrontBody>> {
-        let deadline = Instant::now() + upstream.settings.timeouts.request;
-        let principal = Principal::of(passage.headers.get(AUTHORIZATION));
-        let streams = check::accepts(&passage.headers).event_stream;
-        let meter = record.meter();
-        let passed = self.in_time(deadline, self.relay.pass(upstream, principal, &passage, streams, &meter));
+        let (deadline, meter) = (passage.deadline, record.meter());
+        let passed = self.in_time(deadline, self.relay.pass(upstream, &passage, &meter));
         let passed = if passage.carries == Carries::Stream {
             // A stream that has not begun when the drain does is not waited for.
             tokio::select! {
@@ -96,6 +93,8 @@ impl Inner {
         // The server's own stream lives until either side ends it or the proxy drains; every other answer is due in time.
         let ends = match &passage.carries {
             Carries::Stream if is_event_stream(response.headers()) => Ends::quietly(self.shutdown.clone()),
+            // What holds it open minds the time, and says so in band.
+            _ if matches!(response.body(), UpstreamBody::Held(_)) => Ends::cut(self.shutdown.clone()),
             Carries::Stream
             | Carries::Initialize(_)
             | Carries::Request(_)
@@ -104,5 +103,16 @@ impl Inner {
             | Carries::End => Ends::at(deadline, self.shutdown.clone()),
         };
         Some(respond::relayed(response, self.timeouts.keep_alive, ends))
+    }
+}
+
+fn passage(upstream: &Upstream, carries: Carries, headers: &HeaderMap, body: Payload) -> Passage {
+    Passage {
+        carries,
+        body,
+        principal: Principal::of(headers.get(AUTHORIZATION)),
+        deadline: Instant::now() + upstream.settings.timeouts.request,
+        streams: check::accepts(headers).event_stream,
+        headers: headers.clone(),
     }
 }

@@ -37,7 +37,11 @@ const NOT_INITIALIZED: [&str; 2] = ["Server not initialized", "Bad Request: Serv
 /// Judges a refusal of a request that was sent under `number`, or of a notification.
 pub(super) fn judge(refusal: &Refusal, number: Option<u64>, has_session: bool) -> Gate {
     let answers = |answer: &Response| number.is_some_and(|number| answer.answers(number));
-    let ours = refusal.answer.as_ref().is_some_and(answers);
+    judge_by(refusal, refusal.answer.as_ref().is_some_and(answers), has_session)
+}
+
+/// As [`judge`], where the caller knows whether the refusal's body is under the id of the request.
+pub(super) fn judge_by(refusal: &Refusal, ours: bool, has_session: bool) -> Gate {
     let code = refusal.code();
     match refusal.status {
         // A12.22: an unknown method that the server names under our id leaves the session alive.

@@ -2,7 +2,8 @@
 //!
 //! Owns one upstream's session pool (`pool`, `session`), the life of a call in a session (`call`, `question`), what is told to
 //! those who listen (`listen`, `feed`, `listeners`), and what is passed on for legacy clients, who have sessions of their own
-//! (`relay`). The driver knows no transport but the one it is given, and no downstream. Rules: A1.1, A2, A12.13, A12.22, A14, B5,
+//! (`relay`), or of the proxy's
+//! (`shield`). The driver knows no transport but the one it is given, and no downstream. Rules: A1.1, A2, A12.13, A12.22, A14, B5,
 //! B14; architecture section 4, "Session pool".
 
 mod ask;
@@ -19,6 +20,7 @@ mod pool;
 mod question;
 mod relay;
 mod session;
+mod shield;
 
 pub use listen::Listening;
 pub use open::OpenFault;
@@ -26,6 +28,7 @@ pub use pool::Lease;
 pub use relay::{Carries, Passage, Passed};
 pub(super) use session::Goodbye;
 pub use session::Session;
+pub use shield::Held;
 
 use super::Shared;
 use super::reply::{NoAnswer, Refusal, Reply};
@@ -43,13 +46,16 @@ pub struct Legacy {
     pool: Arc<pool::Pool>,
     listeners: Arc<listeners::Listeners>,
     feeds: feed::Feeds,
+    /// `None` where legacy clients have the server's own sessions.
+    shield: Option<Arc<shield::Shield>>,
 }
 
 impl Legacy {
     pub(super) fn new(shared: Arc<Shared>) -> Arc<Self> {
         let listeners = listeners::Listeners::new(shared.shutdown.clone());
         let pool = pool::Pool::new(shared.clone(), listeners.clone());
-        Arc::new(Self { shared, pool, listeners, feeds: feed::Feeds::default() })
+        let shield = shared.settings.session.shield.then(|| shield::Shield::new(shared.clone()));
+        Arc::new(Self { shared, pool, listeners, feeds: feed::Feeds::default(), shield })
     }
 
     /// A session for the call: the one of its key, or a new one.
@@ -81,12 +87,15 @@ impl Legacy {
 
     /// Passes a legacy client's request on and waits for the head of the answer.
     pub async fn pass(&self, passage: &Passage) -> Result<Passed, Fault> {
-        relay::pass(&self.shared, passage).await
+        match &self.shield {
+            None => relay::pass(&self.shared, passage).await,
+            Some(shield) => shield.pass(passage).await,
+        }
     }
 
     /// Sessions open now.
     pub fn sessions(&self) -> usize {
-        self.pool.len()
+        self.pool.len() + self.shield.as_ref().map_or(0, |shield| shield.len())
     }
 
     /// Sessions with listeners now.
@@ -96,7 +105,12 @@ impl Legacy {
 
     /// Ends every session with DELETE; calls still in flight are not waited for.
     pub async fn close(&self) {
-        self.pool.close().await;
+        let shielded = async {
+            if let Some(shield) = &self.shield {
+                shield.close().await;
+            }
+        };
+        tokio::join!(self.pool.close(), shielded);
     }
 
     /// Sends one message that has no answer, within the time that `initialize` may take.

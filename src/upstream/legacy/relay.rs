@@ -6,12 +6,15 @@
 
 use super::super::Shared;
 use super::super::reply::{Refusal, UpstreamBody, content_type};
-use crate::exchange::Fault;
+use super::super::transport::RequestHead;
+use crate::exchange::{Fault, Principal};
 use crate::wire::headers::{ContentType, LAST_EVENT_ID, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use crate::wire::jsonrpc::{Id, code};
 use crate::wire::payload::Payload;
+use http::response;
 use hyper::body::{Body, Incoming};
 use hyper::{HeaderMap, Method, Response, StatusCode};
+use tokio::time::Instant;
 
 /// One HTTP request of a legacy client that has passed the checks.
 #[derive(Debug, Clone)]
@@ -21,6 +24,11 @@ pub struct Passage {
     pub headers: HeaderMap,
     /// Empty for GET and DELETE.
     pub body: Payload,
+    pub principal: Principal,
+    /// When the answer is due at the latest, the stream of a GET apart.
+    pub deadline: Instant,
+    /// Whether the client takes an event stream.
+    pub streams: bool,
 }
 
 /// What the request holds, which decides what counts as an answer.
@@ -79,7 +87,7 @@ impl Carries {
         }
     }
 
-    fn is_answered(&self) -> bool {
+    pub(super) fn is_answered(&self) -> bool {
         match self {
             Carries::Initialize(_) | Carries::Request(_) => true,
             Carries::Batch(ids) => !ids.is_empty(),
@@ -91,12 +99,30 @@ impl Carries {
 pub(super) async fn pass(shared: &Shared, passage: &Passage) -> Result<Passed, Fault> {
     let carries = &passage.carries;
     let head = shared.heads.passed(carries.verb(), &passage.headers, carries.headers());
-    let sent = shared.transport.send(head, passage.body.clone()).await;
-    let response = sent.map_err(|error| super::super::send_fault(&shared.settings.name, &error))?;
+    judge(shared, carries, send(shared, head, passage.body.clone()).await?).await
+}
+
+pub(super) async fn send(
+    shared: &Shared,
+    head: RequestHead,
+    body: Payload,
+) -> Result<Response<Incoming>, Fault> {
+    let sent = shared.transport.send(head, body).await;
+    sent.map_err(|error| super::super::send_fault(&shared.settings.name, &error))
+}
+
+/// What the head of a response means to the client.
+pub(super) async fn judge(
+    shared: &Shared,
+    carries: &Carries,
+    response: Response<Incoming>,
+) -> Result<Passed, Fault> {
     match response.status().as_u16() {
         200..300 => answer(carries, response).map(Passed::Response),
         400 | 404 if matches!(carries, Carries::Initialize(_) | Carries::Request(_)) => {
-            Ok(refused(shared, carries, response).await)
+            let (head, body) = response.into_parts();
+            let refusal = Refusal::read(head.status, head.headers.clone(), body, shared.limits).await;
+            Ok(refused(carries, head, &refusal))
         }
         // Ours to get right, not the client's (C25).
         406 | 415 if carries.verb() == Method::POST => Err(unusable(shared, carries, response).await),
@@ -136,9 +162,7 @@ fn answer(carries: &Carries, response: Response<Incoming>) -> Result<Response<Up
 }
 
 /// A refusal that is the server's answer, or the sign of a modern server (C39a, A15.5).
-async fn refused(shared: &Shared, carries: &Carries, response: Response<Incoming>) -> Passed {
-    let (head, body) = response.into_parts();
-    let refusal = Refusal::read(head.status, head.headers.clone(), body, shared.limits).await;
+pub(super) fn refused(carries: &Carries, head: response::Parts, refusal: &Refusal) -> Passed {
     let modern = match (head.status.as_u16(), refusal.code()) {
         (400, Some(code::UNSUPPORTED_PROTOCOL_VERSION | code::HEADER_MISMATCH)) => true,
         (404, Some(code::METHOD_NOT_FOUND)) => matches!(carries, Carries::Initialize(_)),
@@ -149,7 +173,7 @@ async fn refused(shared: &Shared, carries: &Carries, response: Response<Incoming
         return Passed::OtherEra(response);
     }
     // Of the method, not of the session, which a bare 404 would end (A11.3, A12.22).
-    if refusal.code() == Some(code::METHOD_NOT_FOUND) && answers(&refusal, carries) {
+    if refusal.code() == Some(code::METHOD_NOT_FOUND) && answers(refusal, carries) {
         *response.status_mut() = StatusCode::OK;
     }
     Passed::Response(response)

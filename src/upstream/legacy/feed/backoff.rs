@@ -10,25 +10,25 @@ use std::time::Duration;
 const LEAST: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub(in crate::upstream::legacy) struct Backoff {
     first: Duration,
     most: Duration,
     next: Duration,
 }
 
 impl Backoff {
-    pub(super) fn new(first: Duration, most: Duration) -> Self {
+    pub(in crate::upstream::legacy) fn new(first: Duration, most: Duration) -> Self {
         let most = most.max(first);
         Self { first, most, next: first }
     }
 
     /// The stream stood, so the next pause is a first one.
-    pub(super) fn reset(&mut self) {
+    pub(in crate::upstream::legacy) fn reset(&mut self) {
         self.next = self.first;
     }
 
     /// The pause that is due now; `hint` is what the server asked for.
-    pub(super) fn pause(&mut self, hint: Option<Duration>) -> Duration {
+    pub(in crate::upstream::legacy) fn pause(&mut self, hint: Option<Duration>) -> Duration {
         let base = hint.map_or(self.next, |hint| hint.clamp(LEAST, self.most).max(self.next.min(self.most)));
         let base = if self.next == self.first {
             hint.map_or(base, |hint| hint.clamp(LEAST, self.most))

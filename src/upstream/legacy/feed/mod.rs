@@ -11,6 +11,8 @@ mod run;
 mod state;
 mod stream;
 
+pub(super) use backoff::Backoff;
+
 use super::Legacy;
 use super::listeners::Listener;
 use super::pool::Lease;
