@@ -26,6 +26,7 @@ const PARTS = {
   'modern-to-modern': (context, report) => runConformance(context, report, 'modern-to-modern', FIXTURES.modern),
   ...conformanceClientParts({
     'conformance-client-modern': { client: 'modern', revision: '2026-07-28' },
+    'conformance-client-legacy': { client: 'legacy', revision: '2025-11-25' },
     'conformance-client-modern-to-legacy': { client: 'modern', revision: '2025-11-25' },
   }),
 };

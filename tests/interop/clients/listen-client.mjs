@@ -153,6 +153,28 @@ async function callsMeanwhile() {
   if (during !== undefined) await client.callTool(during);
 }
 
+/**
+ * Streams break without the server noticing, and a change is told to nobody. A legacy server may refuse another stream
+ * for a while; once it stands, who listens has heard of the change, or has been told to look again.
+ */
+async function breakStreams() {
+  if (changes.restart === 'ends') return;
+  const { broken } = await askRunner('break-streams');
+  same('there was a stream for each session with listeners', broken, 2);
+  const { call, tells, refuses, undo = [] } = changes.unheard;
+  await listeners.one.client.callTool(call);
+  const { sessions, refusals } = await askRunner('streams-again');
+  check(`streams that broke are there again${refuses ? ', though the server refused them at first' : ''}`, sessions === 2 && (!refuses || refusals > 0), { sessions, refusals });
+  await pause(QUIET_MS);
+  for (const [name, listener] of Object.entries(listeners)) {
+    const news = listener.heard.slice(expected[name].length);
+    if (['one', 'two'].includes(name)) check(`${name} does not miss what was told on a broken stream`, tells.every((change) => news.includes(change)), news);
+    same(`${name} is told nothing twice after a broken stream`, news, [...new Set(news)]);
+    expected[name] = [...listener.heard];
+  }
+  for (const each of undo) await listeners.one.client.callTool(each);
+}
+
 /** After a restart, who listens to a legacy server is told to look again; a modern server's subscription ends. */
 async function restart() {
   await askRunner('restart');
@@ -192,6 +214,7 @@ async function drain() {
 await step('start', start);
 await step('changes', () => makeChanges('at first'));
 await step('calls', callsMeanwhile);
+await step('broken streams', breakStreams);
 await step('restart', restart);
 await step('changes after the restart', () => makeChanges('after a restart'));
 await step('end', end);

@@ -203,6 +203,29 @@ async def calls_meanwhile():
         await client.call_tool(during["name"], during["arguments"])
 
 
+async def break_streams():
+    """Streams break without the server noticing, and a change is told to nobody. A legacy server may refuse another
+    stream for a while; once it stands, who listens has heard of the change, or has been told to look again."""
+    if CHANGES.get("restart") == "ends":
+        return
+    same("there was a stream for each session with listeners", (await ask_runner("break-streams"))["broken"], 2)
+    unheard, client = CHANGES["unheard"], listeners["one"].client
+    await client.call_tool(unheard["call"]["name"], unheard["call"]["arguments"])
+    seen = await ask_runner("streams-again")
+    again = seen["sessions"] == 2 and (not unheard["refuses"] or seen["refusals"] > 0)
+    refused = ", though the server refused them at first" if unheard["refuses"] else ""
+    check(f"streams that broke are there again{refused}", again, seen)
+    await asyncio.sleep(QUIET_S)
+    for name, listener in listeners.items():
+        news = listener.heard[len(expected[name]):]
+        if name in ["one", "two"]:
+            check(f"{name} does not miss what was told on a broken stream", set(unheard["tells"]) <= set(news), news)
+        same(f"{name} is told nothing twice after a broken stream", sorted(news), sorted(set(news)))
+        expected[name] = list(listener.heard)
+    for call in unheard.get("undo", []):
+        await client.call_tool(call["name"], call["arguments"])
+
+
 async def restart():
     """After a restart, who listens to a legacy server is told to look again; a modern server's subscription ends."""
     await ask_runner("restart")
@@ -244,6 +267,7 @@ async def main():
             "start": lambda: start(stack),
             "changes": lambda: make_changes("at first"),
             "calls": calls_meanwhile,
+            "broken streams": break_streams,
             "restart": restart,
             "changes after the restart": lambda: make_changes("after a restart"),
             "end": end,

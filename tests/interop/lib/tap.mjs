@@ -17,8 +17,12 @@ export class Tap {
   entries = new EventLog();
   /** Each entry: {method, headers, status, responseHeaders, aborted, over}. */
   exchanges = [];
+  /** Each exchange again, once its status is known. */
+  opened = new EventLog();
   /** Each exchange again, once it is over. */
   endings = new EventLog();
+  /** The streams (GET) that are open: the exchange, and its two sides. */
+  #streams = new Map();
   #server;
 
   static async start({ targetPort, label }) {
@@ -28,7 +32,7 @@ export class Tap {
     tap.#server = http.createServer((request, response) => tap.#relay(request, response));
     tap.#server.on('connection', (socket) => {
       socket.tapAgent = new http.Agent({ keepAlive: true, maxSockets: 1 });
-      socket.once('close', () => socket.tapAgent.destroy());
+      socket.once('close', () => socket.tapHeld || socket.tapAgent.destroy());
       socket.on('error', () => socket.destroy());
     });
     await new Promise((resolve, reject) => {
@@ -46,6 +50,17 @@ export class Tap {
   async stop() {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** Breaks the open streams (GET) for the client alone; the server takes them for alive for another `holdMs`. */
+  halfBreakStreams(holdMs) {
+    const held = [...this.#streams.values()];
+    for (const { clientSocket } of held) {
+      clientSocket.tapHeld = true;
+      clientSocket.destroy();
+    }
+    setTimeout(() => held.forEach(({ clientSocket }) => clientSocket.tapAgent.destroy()), holdMs);
+    return held.length;
   }
 
   #relay(request, response) {
@@ -70,9 +85,10 @@ export class Tap {
     response.once('close', () => {
       exchange.over = true;
       this.endings.push(exchange);
+      this.#streams.delete(exchange);
       if (response.writableFinished) return;
       exchange.aborted = true;
-      upstream.destroy();
+      if (!clientSocket.tapHeld) upstream.destroy();
     });
 
     const body = [];
@@ -90,9 +106,11 @@ export class Tap {
     upstream.on('response', (answer) => {
       exchange.status = answer.statusCode;
       exchange.responseHeaders = answer.headers;
+      this.opened.push(exchange);
       response.writeHead(answer.statusCode, passedOn(answer.headers));
       response.flushHeaders();
       this.#record(exchange, methods, answer);
+      if (request.method === 'GET' && answer.statusCode === 200) this.#streams.set(exchange, { clientSocket });
       answer.pipe(response);
     });
   }

@@ -3,6 +3,9 @@
 // Does not own: the questions' place among the checks (clients/).
 
 const EVENT_MS = 5000;
+/** Longer than the proxy waits before it asks for a stream again, so that it meets a server that has not noticed. */
+const HALF_OPEN_MS = 1500;
+const AGAIN_MS = 20_000;
 const DRAIN_MS = 10_000;
 
 const ANSWERS = {
@@ -11,6 +14,8 @@ const ANSWERS = {
     return {};
   },
   cancelled: ({ tool }, world) => cancelledUpstream(tool, world),
+  'break-streams': breakStreams,
+  'streams-again': (_, world) => streamsAgain(world),
   'nothing-left-open': (_, world) => nothingLeftOpen(world),
   drain: (_, world) => drain(world),
   'one-user-per-session': async (_, world) => oneUserPerSession(world),
@@ -56,6 +61,19 @@ function timesRun(tool, message, world) {
   const calls = entries.filter((entry) => entry.direction === 'request' && entry.message.method === 'tools/call' && entry.message.params?.name === tool && entry.message.params?.arguments?.message === message);
   const ran = calls.filter(({ exchange, message: call }) => entries.items.some((entry) => entry.exchange === exchange && entry.message.id === call.id && entry.message.result !== undefined));
   return ran.length;
+}
+
+async function breakStreams(_, world) {
+  world.brokenAt = world.upstream.exchanges.length;
+  return { broken: world.upstream.halfBreakStreams(HALF_OPEN_MS) };
+}
+
+/** Waits for a stream in each session since they were broken, and gives what the server answered. */
+async function streamsAgain({ upstream, brokenAt }) {
+  const gets = () => upstream.exchanges.slice(brokenAt).filter(({ method }) => method === 'GET');
+  const sessions = () => new Set(gets().filter(({ status }) => status === 200).map(({ headers }) => headers['mcp-session-id'])).size;
+  await upstream.opened.waitFor(() => sessions() === 2, AGAIN_MS);
+  return { sessions: sessions(), refusals: gets().filter(({ status }) => status === 409).length };
 }
 
 /** Since the server's last start: no stream is open and no subscription is left. */

@@ -20,5 +20,6 @@ export const EXPECTED_FAILURES = {
   },
   'modern-to-modern': {},
   'conformance-client-modern': {},
+  'conformance-client-legacy': {},
   'conformance-client-modern-to-legacy': { 'elicitation-sep1034-client-defaults': INTERACTIVE },
 };

@@ -62,6 +62,13 @@ export const everything = {
           undo: [{ name: 'toggle-subscriber-updates', arguments: {} }],
         },
       ],
+      // It keeps events by id, so that a stream on which something came is taken up where it broke.
+      unheard: {
+        refuses: false,
+        call: { name: 'toggle-subscriber-updates', arguments: {} },
+        tells: ['updated demo://resource/dynamic/text/1'],
+        undo: [{ name: 'toggle-subscriber-updates', arguments: {} }],
+      },
       logs: {
         call: { name: 'trigger-long-running-operation', arguments: { duration: 1, steps: 4 } },
         // Logs one line of any level at once, on the session's own stream.
@@ -123,6 +130,8 @@ export const pythonLegacy = {
         { name: 'touch_later', arguments: { uri: 'fixture://greeting' }, tells: ['updated fixture://greeting'], everyone: true },
         { name: 'touch', arguments: { uri: 'fixture://users/ada' }, tells: [] },
       ],
+      // It allows for one stream a session, and takes the broken one for alive.
+      unheard: { refuses: true, call: { name: 'add_tool', arguments: { name: 'unheard' } }, tells: ['tools'] },
       logs: { call: { name: 'chat', arguments: {} }, level: 'info', levels: ['info', 'warning'] },
     },
   },
