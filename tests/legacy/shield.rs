@@ -189,7 +189,7 @@ async fn a12_13_what_the_server_refused_is_not_told_again() {
         .error("resources/subscribe", r#"{"code":-32602,"message":"no"}"#);
     let (proxy, up) = shielded(&server).await;
     let old = Old::latest(&proxy).await;
-    proxy.send(&old.ask("logging/setLevel").params(r#""level":"x""#)).await.is_answered_error(-32602);
+    proxy.send(&old.ask("logging/setLevel").params(r#""level":"debug""#)).await.is_answered_error(-32602);
     proxy
         .send(&old.ask("resources/subscribe").params(r#""uri":"file:///a""#))
         .await
