@@ -169,7 +169,9 @@ async fn listening(server: Era) {
 
 #[tokio::test(start_paused = true)]
 async fn every_cell_that_runs_carries_subscriptions() {
-    for (_, server, _) in cells().into_iter().filter(|(c, s, t)| cell(*c, *s, *t) == Cell::Runs) {
+    // Legacy clients have a stream of their own era for it, which is passed on as it is.
+    let of_modern = |(c, s, t): &(Era, Era, Transport)| *c == Era::Modern && cell(*c, *s, *t) == Cell::Runs;
+    for (_, server, _) in cells().into_iter().filter(of_modern) {
         listening(server).await;
     }
 }

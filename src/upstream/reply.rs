@@ -211,6 +211,9 @@ impl Messages {
                     },
                 },
                 Source::Events(body, decoder) => match decoder.next_event() {
+                    Some(Ok(event)) if event.data.len() > self.bounds.message_bytes => {
+                        return Err(Break::TooLarge);
+                    }
                     Some(Ok(event)) => {
                         self.retry = event.retry.or(self.retry);
                         self.take(event.data)?;

@@ -223,13 +223,8 @@ async fn inv5_only_what_is_held_is_bounded_by_message_bytes() {
             ("id-last", true, true),
             ("content-last", false, false),
         ] {
-            let bytes = if members == "id-first" {
-                3_000_000
-            } else if fits {
-                200_000
-            } else {
-                400_000
-            };
+            // What is refused is larger than the bound and one read.
+            let bytes = if fits && members == "id-last" { 200_000 } else { 3_000_000 };
             let server = LegacyServer::new().on("tools/call", move |seen, reply: Reply| async move {
                 let text = "x".repeat(bytes);
                 let id = seen.id();
@@ -248,6 +243,34 @@ async fn inv5_only_what_is_held_is_bounded_by_message_bytes() {
             let done = proxy.send(&call("echo", "{}")).await;
             if passes {
                 assert_eq!(done.result()["content"][0]["text"].as_str().unwrap().len(), bytes);
+            } else {
+                done.is_error(502, -32603);
+            }
+        }
+    }
+}
+
+/// One read may bring more than either bound.
+#[tokio::test(start_paused = true)]
+async fn inv5_bounds_that_lie_close_together() {
+    for style in STYLES {
+        for (toml, passes) in [
+            ("message_bytes = \"70KiB\"\n", true),
+            ("message_bytes = \"2KiB\"\nflow_bytes = \"1KiB\"\n", true),
+            ("message_bytes = \"64KiB\"\n", false),
+        ] {
+            let server = LegacyServer::new().on("tools/call", move |seen, reply: Reply| async move {
+                let (head, tail) = halves(&seen, 3_000_000);
+                let mut writing = Writing::begin(reply, style).await;
+                writing.write(&format!("{head}{tail}")).await;
+                writing.end().await;
+            });
+            let net = Net::new();
+            let _up = server.start(&net);
+            let proxy = Proxy::with(&net, &format!("[upstream.up.limits]\n{toml}")).await;
+            let done = proxy.send(&call("echo", "{}")).await;
+            if passes {
+                assert_eq!(done.result()["content"][0]["text"], "é0\n".repeat(600_000), "{style:?}, {toml}");
             } else {
                 done.is_error(502, -32603);
             }

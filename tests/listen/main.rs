@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod asked;
+mod asks;
 mod cancels;
 mod ends;
 mod fanout;

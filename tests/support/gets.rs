@@ -22,6 +22,8 @@ pub enum Begin {
     Only(String),
     Empty(u16),
     Body(u16, &'static str, &'static str),
+    /// An event stream whose head comes after so many milliseconds.
+    Late(u64),
     /// Nothing ever comes.
     Hang,
     /// The connection is closed without an answer.
@@ -117,10 +119,14 @@ impl Gets {
             all.len() - 1
         };
         let begin = (self.script)(n);
-        get.open.store(matches!(begin, Begin::Open | Begin::With(_)), Ordering::SeqCst);
+        get.open.store(matches!(begin, Begin::Open | Begin::Late(_) | Begin::With(_)), Ordering::SeqCst);
         self.more.notify_waiters();
         match begin {
             Begin::Open => reply.stream().await,
+            Begin::Late(millis) => {
+                super::pass(millis).await;
+                reply.stream().await;
+            }
             Begin::With(bytes) => {
                 let words = self.words.lock().unwrap().clone();
                 let bytes = words.iter().fold(bytes, |bytes, (word, text)| bytes.replace(word, text));

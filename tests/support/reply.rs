@@ -114,6 +114,12 @@ impl Reply {
         self.end().await;
     }
 
+    /// A stream without any message.
+    pub async fn streamed_nothing(mut self) {
+        self.stream().await;
+        self.end().await;
+    }
+
     /// Announces `whole` as a JSON answer, sends only its first `n` bytes, and closes.
     pub async fn half(mut self, whole: &str, n: usize) {
         let head = format!(

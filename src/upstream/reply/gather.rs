@@ -63,9 +63,10 @@ impl Gather {
     /// As [`hold`](Self::hold), unless the message can pass on from here: then it is given back, on its way.
     pub(super) fn hold_or_pass(&mut self, piece: Bytes, bounds: &Bounds) -> Result<Option<Flow>, Break> {
         let Some(plan) = &bounds.plan else { return self.hold(piece, bounds.message_bytes).map(|()| None) };
-        self.hold(piece.clone(), bounds.message_bytes)?;
+        // One read may go beyond both bounds, and what passes need not keep the larger one.
+        self.hold(piece.clone(), usize::MAX)?;
         if self.len <= bounds.flow_bytes || !self.looks_good(plan, &piece) {
-            return Ok(None);
+            return if self.len > bounds.message_bytes { Err(Break::TooLarge) } else { Ok(None) };
         }
         let mut flow = Flow::new(plan.clone());
         self.flush();

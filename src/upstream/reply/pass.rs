@@ -9,6 +9,9 @@ use crate::wire::json::ScanFault;
 use crate::wire::sse;
 use bytes::Bytes;
 
+/// As much as may come at once of an event that is larger than `message_bytes` and will pass.
+const ONE_READ: usize = 1 << 20;
+
 impl Messages {
     /// The next piece of a message that passes, as the caller is to see it; `None` once all of it was good.
     pub(in crate::upstream) async fn piece(&mut self) -> Result<Option<Bytes>, Break> {
@@ -68,8 +71,13 @@ impl Messages {
 
     /// Lets a large result pass by `plan` from `flow_bytes` on; without one, and until it is one, it is held.
     pub(in crate::upstream) fn passing(mut self, plan: Option<Plan>, flow_bytes: usize) -> Self {
-        self.bounds.plan = plan;
+        self.bounds.plan = plan.filter(|_| flow_bytes < self.bounds.message_bytes);
         self.bounds.flow_bytes = flow_bytes;
+        if self.bounds.plan.is_some()
+            && let Source::Events(_, decoder) = &mut self.source
+        {
+            decoder.allow(self.bounds.message_bytes.saturating_add(ONE_READ));
+        }
         self
     }
 }

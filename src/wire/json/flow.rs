@@ -319,7 +319,7 @@ impl Cut {
                 Err(_) => return Err(ScanFault::Utf8),
             }
         }
-        let Err(fault) = std::str::from_utf8(rest) else { return Ok(()) };
+        let Err(fault) = simdutf8::compat::from_utf8(rest) else { return Ok(()) };
         if fault.error_len().is_some() {
             return Err(ScanFault::Utf8);
         }

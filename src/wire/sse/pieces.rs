@@ -37,6 +37,11 @@ impl Decoder {
         self.block.held() + self.partial.len()
     }
 
+    /// Sets the bound anew, for a reader who has one of their own for whole events.
+    pub fn allow(&mut self, max_event_bytes: usize) {
+        self.limit = max_event_bytes;
+    }
+
     /// Gives the event under way in pieces from now on, what is held of it first. The one after it is whole again.
     pub fn in_pieces(&mut self) {
         let mut pieces = Pieces::default();
