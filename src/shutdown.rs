@@ -5,6 +5,10 @@
 //! which tasks are spawned, and the signals. Does not own what draining means to a part of the program: each part waits
 //! for the mark and finishes its own way. Architecture, house rule 7.
 
+mod dormant;
+
+pub use dormant::Dormant;
+
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
@@ -96,6 +100,15 @@ impl Shutdown {
     {
         let end = self.inner.end.clone();
         self.inner.tracker.spawn(async move { end.run_until_cancelled(task).await })
+    }
+
+    /// Spawns a task that minds [`Shutdown::ended`] itself.
+    pub fn spawn_minding<F>(&self, task: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.inner.tracker.spawn(task)
     }
 
     /// Spawns upkeep without a last word: it is dropped as soon as the drain begins.

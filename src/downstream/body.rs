@@ -5,16 +5,16 @@
 //! it is an event stream). The body holds the request's place among those in work and its log record, and lets both go with
 //! its last byte.
 
+use super::ends::Ends;
+use super::keep_alive::KeepAlive;
 use super::modern::respond;
 use super::passing::{self, BrokenOff, Passing};
 use super::record::Record;
 use super::relayed::{Next, Overdue, Quiet, Source};
 use crate::exchange::{Fault, Outcome, Receiver, Step};
-use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::Ended;
 use crate::upstream::UpstreamBody;
 use crate::wire::jsonrpc::Id;
-use crate::wire::meta;
 use crate::wire::payload::Payload;
 use crate::wire::sse::{self, DataLines};
 use bytes::{Bytes, BytesMut};
@@ -25,7 +25,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -52,54 +51,6 @@ enum Kind {
     RelayedStream(Source, Ends, Box<Quiet>),
 }
 
-/// What ends a relayed body from our side.
-pub(super) struct Ends {
-    pub(super) when: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// The graceful last message of a subscription.
-    pub(super) last: Option<Bytes>,
-    /// Without a last message: the body ends as if it were complete, and does not break off.
-    pub(super) quiet: bool,
-}
-
-impl Ends {
-    /// Breaks it off at `deadline`, or when the process ends.
-    pub(super) fn at(deadline: Instant, shutdown: Shutdown) -> Self {
-        let when = async move {
-            tokio::select! {
-                () = sleep_until(deadline) => {}
-                () = shutdown.cut_short() => {}
-            }
-        };
-        Self { when: Box::pin(when), last: None, quiet: false }
-    }
-
-    /// Ends an exchange when the process ends.
-    pub(super) fn cut(shutdown: Shutdown) -> Self {
-        Self { when: Box::pin(async move { shutdown.cut_short().await }), last: None, quiet: false }
-    }
-
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.when.as_mut().poll(cx)
-    }
-
-    /// Ends a subscription when the proxy drains, by the result that says so (B9.6).
-    pub(super) fn drain(shutdown: Shutdown, id: &Id) -> Self {
-        let id = String::from_utf8_lossy(id.raw());
-        let last = format!(
-            "\ndata: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"resultType\":\"complete\",\"_meta\":{{\"{}\":{id}}}}}}}\n\n",
-            meta::SUBSCRIPTION_ID
-        );
-        let when = Box::pin(async move { shutdown.draining().await });
-        Self { when, last: Some(Bytes::from(last)), quiet: false }
-    }
-
-    /// Ends a legacy client's own stream when the proxy drains, without a word: that era has none, and the client comes
-    /// again.
-    pub(super) fn quietly(shutdown: Shutdown) -> Self {
-        Self { when: Box::pin(async move { shutdown.draining().await }), last: None, quiet: true }
-    }
-}
-
 /// The event stream of one exchange.
 struct Stream {
     /// `None` once the outcome is in.
@@ -111,7 +62,7 @@ struct Stream {
     lines: Option<DataLines>,
     /// That result has no end.
     broken: Option<BrokenOff>,
-    keep_alive: Interval,
+    keep_alive: KeepAlive,
     ends: Ends,
 }
 
@@ -146,7 +97,7 @@ impl FrontBody {
             ready,
             lines,
             broken: None,
-            keep_alive: ticks(keep_alive),
+            keep_alive: KeepAlive::new(keep_alive),
             ends,
         })))
     }
@@ -199,13 +150,6 @@ impl Drop for FrontBody {
             record.outcome(Ended::Cancelled);
         }
     }
-}
-
-pub(super) fn ticks(period: Duration) -> Interval {
-    let mut ticks = interval(period);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    ticks.reset();
-    ticks
 }
 
 /// One message as an event. A large one is not copied: its pieces go out between the event's own bytes.
@@ -264,7 +208,7 @@ impl Stream {
             return Poll::Ready(self.ready.pop_front().map(Ok).or(broken));
         }
         loop {
-            ready!(self.keep_alive.poll_tick(cx));
+            ready!(self.keep_alive.poll(cx));
             match &self.lines {
                 None => return Poll::Ready(Some(Ok(Bytes::from_static(sse::KEEP_ALIVE)))),
                 Some(lines) if lines.is_between() => {
@@ -316,7 +260,7 @@ impl Body for FrontBody {
             Kind::Relayed(body, ends) => match Pin::new(body).poll_frame(cx) {
                 Poll::Ready(frame) => frame.map(|frame| frame.map_err(BoxError::from)),
                 Poll::Pending => {
-                    ready!(ends.when.as_mut().poll(cx));
+                    ready!(ends.poll(cx));
                     Some(Err(Overdue.into()))
                 }
             },

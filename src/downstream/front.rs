@@ -28,7 +28,7 @@ use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
 
 /// The handler of all client connections.
@@ -219,13 +219,15 @@ impl Inner {
     pub(super) async fn in_time<T>(
         &self,
         deadline: Instant,
-        start: impl Future<Output = Result<T, Fault>>,
+        // By reference: it is large, and is not to be moved about.
+        start: impl Future<Output = Result<T, Fault>> + Unpin,
     ) -> Result<T, Fault> {
         tokio::select! {
             biased;
-            started = timeout_at(deadline, start) => started.unwrap_or_else(|_| {
+            started = start => started,
+            () = sleep_until(deadline) => {
                 Err(Fault::new(FaultKind::Timeout, "the upstream server did not answer in time"))
-            }),
+            }
             () = self.shutdown.cut_short() => Err(Fault::cut_short()),
         }
     }

@@ -7,8 +7,10 @@
 
 mod body;
 mod client;
+mod ends;
 mod front;
 mod half_event;
+mod keep_alive;
 mod legacy;
 pub mod modern;
 mod passing;

@@ -4,7 +4,8 @@
 //! take, and the end of the body: only a result that was whole and good ends well, everything else breaks the response
 //! off (an HTTP/1 body without its last chunk, a reset HTTP/2 stream). Event streams belong to `body`. Invariant 1.
 
-use super::body::{BoxError, Ends, WRITE};
+use super::body::{BoxError, WRITE};
+use super::ends::Ends;
 use super::record::Record;
 use crate::exchange::{Fault, FaultKind, Outcome, Receiver, Step};
 use crate::telemetry::metrics::Ended;

@@ -3,8 +3,10 @@
 //! Owns the comments in its pauses, and how it ends where the proxy ends it: with a last message, without a word, or broken
 //! off. The bytes are the server's and are looked at only to find where a comment may stand.
 
-use super::body::{BoxError, COMMENT, Ends, ticks};
+use super::body::{BoxError, COMMENT};
+use super::ends::Ends;
 use super::half_event::HalfEvent;
+use super::keep_alive::KeepAlive;
 use crate::upstream::legacy::Held;
 use bytes::Bytes;
 use http_body::{Body, Frame};
@@ -12,7 +14,6 @@ use hyper::body::Incoming;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::Interval;
 
 /// Where a relayed event stream comes from.
 pub(super) enum Source {
@@ -27,7 +28,7 @@ pub(super) struct Overdue;
 
 /// A relayed event stream's pauses.
 pub(super) struct Quiet {
-    keep_alive: Interval,
+    keep_alive: KeepAlive,
     /// The last byte ended a line, so a comment line may follow; after a CR a LF may still come.
     between: bool,
     /// Looked at only where a last message may have to follow.
@@ -49,7 +50,7 @@ impl Source {
 
 impl Quiet {
     pub(super) fn new(keep_alive: Duration) -> Self {
-        Self { keep_alive: ticks(keep_alive), between: true, half: HalfEvent::default() }
+        Self { keep_alive: KeepAlive::new(keep_alive), between: true, half: HalfEvent::default() }
     }
 
     pub(super) fn poll(&mut self, body: &mut Source, ends: &mut Ends, cx: &mut Context<'_>) -> Poll<Next> {
@@ -63,7 +64,7 @@ impl Quiet {
             }
             return Poll::Ready(frame.map_or(Next::End, Next::Frame));
         }
-        if ends.when.as_mut().poll(cx).is_ready() {
+        if ends.poll(cx).is_ready() {
             return Poll::Ready(match ends.last.take().filter(|_| self.half.is_clean()) {
                 Some(last) => Next::Last(last),
                 None if ends.quiet => Next::End,
@@ -71,7 +72,7 @@ impl Quiet {
             });
         }
         // In the middle of a line a comment would break it; the next tick looks again.
-        while self.keep_alive.poll_tick(cx).is_ready() {
+        while self.keep_alive.poll(cx).is_ready() {
             if self.between {
                 return Poll::Ready(Next::Frame(Ok(Frame::data(Bytes::from_static(COMMENT)))));
             }

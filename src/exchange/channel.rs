@@ -5,25 +5,23 @@
 //! `cancelled`. A full row makes the sender wait, which is how a slow client slows its server down.
 //!
 //! A large result may go through the same row in pieces; `Outcome::Flowed` then says that it was whole and good.
+//!
+//! Most exchanges carry one outcome and nothing else, so both halves share one small state: a row of events has no memory
+//! until there is one.
 
 use super::{Event, Fault, FaultKind, Outcome};
 use crate::telemetry::metrics::{Limit, Meter};
 use bytes::Bytes;
+use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 /// One exchange with room for `events` notifications, or pieces of a result, of `bytes` in all that the receiver has
 /// not taken yet. One that is larger than that waits until it is alone.
 pub fn channel(events: usize, bytes: usize) -> (Sender, Receiver) {
-    let (event_tx, event_rx) = mpsc::channel(events.max(1));
-    let (outcome_tx, outcome_rx) = oneshot::channel();
-    let most = u32::try_from(bytes.clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
-    let room = Arc::new(Semaphore::new(most as usize));
-    let sender = Sender { events: event_tx, outcome: outcome_tx, room, most, meter: None };
-    (sender, Receiver { events: event_rx, outcome: Some(outcome_rx) })
+    let shared = Arc::new(Shared { events: events.max(1), bytes: bytes.max(1), state: Mutex::default() });
+    (Sender { shared: shared.clone(), meter: None }, Receiver { shared, over: false })
 }
 
 #[derive(Debug)]
@@ -32,14 +30,39 @@ enum Item {
     Piece(Bytes),
 }
 
+#[derive(Debug)]
+struct Shared {
+    /// What may wait at most.
+    events: usize,
+    bytes: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// With the size that each counts for.
+    row: VecDeque<(Item, usize)>,
+    waiting: usize,
+    outcome: Option<Outcome>,
+    sender_gone: bool,
+    receiver_gone: bool,
+    /// Who waits for a step, for room, and for the receiver to go.
+    step: Option<Waker>,
+    room: Option<Waker>,
+    gone: Option<Waker>,
+}
+
+impl Shared {
+    /// Nothing that can panic is done under the lock.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The driver's half.
 #[derive(Debug)]
 pub struct Sender {
-    events: mpsc::Sender<(Item, OwnedSemaphorePermit)>,
-    outcome: oneshot::Sender<Outcome>,
-    /// Bytes that may still wait.
-    room: Arc<Semaphore>,
-    most: u32,
+    shared: Arc<Shared>,
     /// Counts each time the driver has to wait for its client.
     meter: Option<Meter>,
 }
@@ -48,26 +71,55 @@ impl Sender {
     /// Waits for room. An event for a caller that has gone is dropped: `cancelled` reports that.
     pub async fn event(&self, event: Event) {
         let bytes = event.message().len();
-        self.count_wait(bytes);
-        self.item(Item::Event(event), bytes).await;
+        self.item(Item::Event(event), bytes, self.meter.as_ref()).await;
     }
 
     /// A piece of the result, which nothing but further pieces and the outcome may follow. Waits for room.
     pub async fn piece(&self, piece: Bytes) {
         let bytes = piece.len();
-        self.item(Item::Piece(piece), bytes).await;
+        // Pieces wait for their client all the time, which is how a result of any size takes little room: not counted.
+        self.item(Item::Piece(piece), bytes, None).await;
     }
 
-    async fn item(&self, item: Item, bytes: usize) {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.most);
-        tokio::select! {
-            biased;
-            () = self.events.closed() => {}
-            // The row is never closed by us, so there is room in time or the caller goes.
-            Ok(place) = self.room.clone().acquire_many_owned(bytes) => {
-                let _ = self.events.send((item, place)).await;
-            }
+    /// `meter` counts that there was no room, once.
+    async fn item(&self, item: Item, bytes: usize, mut meter: Option<&Meter>) {
+        let bytes = bytes.min(self.shared.bytes);
+        let mut item = Some(item);
+        poll_fn(|cx| self.poll_item(&mut item, bytes, &mut meter, cx)).await;
+    }
+
+    fn poll_item(
+        &self,
+        item: &mut Option<Item>,
+        bytes: usize,
+        meter: &mut Option<&Meter>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        let mut state = self.shared.state();
+        if state.receiver_gone {
+            return Poll::Ready(());
         }
+        let reached = if state.waiting + bytes > self.shared.bytes {
+            Some(Limit::EventBytes)
+        } else if state.row.len() == self.shared.events {
+            Some(Limit::Events)
+        } else {
+            None
+        };
+        if let Some(limit) = reached {
+            wait(&mut state.room, cx);
+            drop(state);
+            if let Some(meter) = meter.take() {
+                meter.limit(limit);
+            }
+            return Poll::Pending;
+        }
+        state.row.extend(item.take().map(|item| (item, bytes)));
+        state.waiting += bytes;
+        let step = state.step.take();
+        drop(state);
+        wake(step);
+        Poll::Ready(())
     }
 
     /// Says where waiting for the client is counted.
@@ -76,33 +128,41 @@ impl Sender {
         self
     }
 
-    /// Of events alone: pieces wait for their client all the time, which is how a result of any size takes little room.
-    fn count_wait(&self, bytes: usize) {
-        let Some(meter) = self.meter.as_ref().filter(|_| !self.events.is_closed()) else { return };
-        if self.room.available_permits() < bytes.min(self.most as usize) {
-            meter.limit(Limit::EventBytes);
-        } else if self.events.capacity() == 0 {
-            meter.limit(Limit::Events);
-        }
-    }
-
     /// Resolves when nobody waits for the outcome any more.
     pub async fn cancelled(&self) {
-        self.events.closed().await;
+        poll_fn(|cx| {
+            let mut state = self.shared.state();
+            if state.receiver_gone {
+                return Poll::Ready(());
+            }
+            wait(&mut state.gone, cx);
+            Poll::Pending
+        })
+        .await;
     }
 
     pub fn finish(self, outcome: Outcome) {
         // A caller that has gone does not need it.
-        let _ = self.outcome.send(outcome);
+        self.shared.state().outcome = Some(outcome);
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.sender_gone = true;
+        let step = state.step.take();
+        drop(state);
+        wake(step);
     }
 }
 
 /// The caller's half.
 #[derive(Debug)]
 pub struct Receiver {
-    events: mpsc::Receiver<(Item, OwnedSemaphorePermit)>,
-    /// Taken when the outcome has been handed out.
-    outcome: Option<oneshot::Receiver<Outcome>>,
+    shared: Arc<Shared>,
+    /// The outcome has been handed out.
+    over: bool,
 }
 
 /// What came next.
@@ -122,17 +182,54 @@ impl Receiver {
 
     /// As [`next`](Self::next), for a body that is polled.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Step>> {
-        let Some(outcome) = self.outcome.as_mut() else { return Poll::Ready(None) };
-        // The sender hands over the outcome before it gives up its events, so the row runs dry first.
-        if let Some((item, _place)) = ready!(self.events.poll_recv(cx)) {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        let mut state = self.shared.state();
+        if let Some((item, bytes)) = state.row.pop_front() {
+            state.waiting -= bytes;
+            let room = state.room.take();
+            drop(state);
+            wake(room);
             return Poll::Ready(Some(match item {
                 Item::Event(event) => Step::Event(event),
                 Item::Piece(piece) => Step::Piece(piece),
             }));
         }
-        let outcome = ready!(Pin::new(outcome).poll(cx)).unwrap_or_else(|_| Outcome::Fault(Fault::lost()));
-        self.outcome = None;
-        Poll::Ready(Some(Step::Outcome(outcome)))
+        if !state.sender_gone {
+            wait(&mut state.step, cx);
+            return Poll::Pending;
+        }
+        let outcome = state.outcome.take();
+        drop(state);
+        self.over = true;
+        Poll::Ready(Some(Step::Outcome(outcome.unwrap_or_else(|| Outcome::Fault(Fault::lost())))))
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.receiver_gone = true;
+        let (row, outcome) = (std::mem::take(&mut state.row), state.outcome.take());
+        let (room, gone) = (state.room.take(), state.gone.take());
+        drop(state);
+        drop((row, outcome));
+        wake(room);
+        wake(gone);
+    }
+}
+
+fn wait(slot: &mut Option<Waker>, cx: &Context<'_>) {
+    match slot {
+        Some(waker) => waker.clone_from(cx.waker()),
+        None => *slot = Some(cx.waker().clone()),
+    }
+}
+
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
     }
 }
 
@@ -187,5 +284,30 @@ mod tests {
         assert!(receiver.next().await.is_some());
         sender.event(event("a larger one than there is room for")).await;
         assert!(receiver.next().await.is_some());
+    }
+
+    #[tokio::test]
+    async fn each_half_wakes_the_other_and_what_waited_is_kept() {
+        let (sender, mut receiver) = channel(1, 1024);
+        let driver = tokio::spawn(async move {
+            for text in ["a", "b", "c"] {
+                sender.event(event(text)).await;
+            }
+            sender.finish(Outcome::Result(Payload::from("d")));
+        });
+        for text in ["a", "b", "c"] {
+            assert!(matches!(receiver.next().await, Some(Step::Event(e)) if e.message().to_bytes() == text));
+        }
+        assert!(matches!(receiver.next().await, Some(Step::Outcome(Outcome::Result(_)))));
+        driver.await.unwrap();
+        let (sender, receiver) = channel(1, 1024);
+        sender.event(event("a")).await;
+        let waiting = tokio::spawn(async move {
+            let full = sender.event(event("b"));
+            tokio::join!(full, sender.cancelled());
+        });
+        tokio::task::yield_now().await;
+        drop(receiver);
+        waiting.await.unwrap();
     }
 }

@@ -134,7 +134,7 @@ impl<'a> Authority<&'a str> {
     /// `host`, `host:port`, `[v6]`, `[v6]:port`, with one trailing dot of a name dropped. A bare IPv6 address, as a
     /// configuration may write it, is taken as one. Nothing that could be read in two ways is.
     fn parse(text: &'a str) -> Option<Self> {
-        if text.parse::<Ipv6Addr>().is_ok() {
+        if text.bytes().filter(|byte| *byte == b':').count() > 1 && text.parse::<Ipv6Addr>().is_ok() {
             return Some(Self { host: text, port: None });
         }
         let (host, rest) = match text.strip_prefix('[') {

@@ -156,7 +156,7 @@ pub async fn accept_all<H: Handler>(
             }
         };
         let front = Arc::clone(&front);
-        drop(shutdown.spawn(async move {
+        drop(shutdown.spawn_minding(async move {
             front.serve_connection(io, admission).await;
             drop(permit);
         }));

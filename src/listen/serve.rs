@@ -23,7 +23,7 @@ use super::refuse;
 use super::watch::{Activity, InWork, Verdict, Watched};
 use crate::config::{FrontTimeouts, Limits};
 use crate::net::{BoxIo, Stream};
-use crate::shutdown::Shutdown;
+use crate::shutdown::{Dormant, Shutdown};
 use crate::telemetry::metrics::{FrontMetrics, Limit};
 
 /// hyper's own bound on a head lies this far above `limits.header_bytes`, so that the refusal is almost always ours.
@@ -48,6 +48,14 @@ pub struct Front<H> {
     builder: auto::Builder<Shutdown>,
     /// `None` where nothing is counted, as on the admin listener.
     metrics: Option<Arc<FrontMetrics>>,
+}
+
+/// What happens to a connection from our side.
+enum Beside {
+    Drain,
+    /// Its times are looked at.
+    Look,
+    End,
 }
 
 /// Whether a connection found room.
@@ -111,7 +119,16 @@ impl<H: Handler> Front<H> {
         let mut draining = pin!(self.shutdown.draining());
         let mut closing = false;
         loop {
-            tokio::select! {
+            // These come once in a while, the connection's own wake-ups several times a request.
+            let beside = Dormant::new(async {
+                tokio::select! {
+                    biased;
+                    () = &mut draining, if !closing => Beside::Drain,
+                    () = &mut look => Beside::Look,
+                    () = self.shutdown.ended() => Beside::End,
+                }
+            });
+            let turn = tokio::select! {
                 biased;
                 result = &mut connection => {
                     if let Err(error) = result {
@@ -119,12 +136,15 @@ impl<H: Handler> Front<H> {
                     }
                     return;
                 }
-                () = &mut draining, if !closing => {
+                turn = beside => turn,
+            };
+            match turn {
+                Beside::Drain => {
                     connection.as_mut().graceful_shutdown();
                     closing = true;
                     look.as_mut().reset(Instant::now() + REST_OF_HEAD.min(header));
                 }
-                () = &mut look => match activity.verdict(header, idle) {
+                Beside::Look => match activity.verdict(header, idle) {
                     // Draining, and no request has been taken yet, so there is none to wait for.
                     _ if closing && activity.in_head() => return,
                     Verdict::Fine(until) => look.as_mut().reset(until),
@@ -140,7 +160,7 @@ impl<H: Handler> Front<H> {
                         look.as_mut().reset(Instant::now() + header);
                     }
                 },
-                () = self.shutdown.ended() => return,
+                Beside::End => return,
             }
         }
     }

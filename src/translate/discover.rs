@@ -56,9 +56,10 @@ pub enum InitializeFault {
 impl Initialized {
     pub fn read(response: &Response, body: &Body) -> Result<Self, InitializeFault> {
         let text = &response.text;
+        // Copies: a slice would keep the whole buffer alive that the answer came in, as long as the session lives.
         let piece = |name: &str, kind: Kind| {
             let span = body.object.first(text, name)?;
-            (Kind::of(span.of(text)) == Some(kind)).then(|| text.slice(span.range()))
+            (Kind::of(span.of(text)) == Some(kind)).then(|| Bytes::copy_from_slice(span.of(text)))
         };
         let version = body.object.first(text, "protocolVersion").and_then(|span| string(text, span));
         let version = version.ok_or(InitializeFault::NoVersion)?;

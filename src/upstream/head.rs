@@ -17,6 +17,9 @@ const TRACE: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
 const OWN_AGENT: &str = concat!("mcp-janus/", env!("CARGO_PKG_VERSION"));
 
+/// What a request's head usually has beyond what every one has, so that the map does not grow.
+const ROOM: usize = 10;
+
 pub(super) struct Heads {
     /// What every request has.
     base: HeaderMap,
@@ -133,7 +136,8 @@ impl Heads {
     }
 
     fn common(&self, client: &HeaderMap) -> HeaderMap {
-        let mut headers = self.base.clone();
+        let mut headers = HeaderMap::with_capacity(self.base.len() + ROOM);
+        headers.extend(self.base.iter().map(|(name, value)| (name.clone(), value.clone())));
         if let Some(value) = self.credential(client) {
             headers.insert(AUTHORIZATION, value);
         }

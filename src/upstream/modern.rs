@@ -83,8 +83,8 @@ impl Modern {
         text: Bytes,
         request: Option<(&Id, Waiting)>,
     ) -> Result<Response<UpstreamBody>, Trouble> {
-        let head = self.shared.heads.modern(client);
-        let sent = self.shared.transport.send_due(head, Payload::from(text)).await;
+        let head = || self.shared.heads.modern(client);
+        let sent = self.shared.transport.send_due(&head, Payload::from(text)).await;
         let response =
             sent.map_err(|error| Trouble::Fault(super::send_fault(&self.shared.settings.name, &error)))?;
         let id = request.map(|(id, waiting)| {

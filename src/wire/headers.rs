@@ -105,10 +105,18 @@ impl Accepts {
     /// The most specific range that covers a type decides, so `*/*, text/event-stream;q=0` takes JSON only. What
     /// cannot be read is passed over; if nothing is left, or there was no line at all, both forms are taken.
     pub fn parse<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut lines = lines.into_iter();
+        let begins = [lines.next(), lines.next()];
+        // What clients are told to send, and almost all do.
+        if let [Some(b"application/json, text/event-stream" | b"text/event-stream, application/json"), None] =
+            begins
+        {
+            return Self { json: true, event_stream: true };
+        }
         let mut any = false;
         let mut json = Preference::default();
         let mut event_stream = Preference::default();
-        for line in lines {
+        for line in begins.into_iter().flatten().chain(lines) {
             for range in split_unquoted(line, b',').filter_map(Range::parse) {
                 any = true;
                 json.consider(&range, "application", "json");

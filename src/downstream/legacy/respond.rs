@@ -4,7 +4,8 @@
 //! is an answer with status 200: another status is a failure of its transport, and 404 the end of its session.
 //! Rules: A11.3, A12.14, A12.17, A12.21, A13; cases C16, C58.
 
-use crate::downstream::body::{Ends, FrontBody};
+use crate::downstream::body::FrontBody;
+use crate::downstream::ends::Ends;
 use crate::downstream::modern::respond::{end_to_end, json, stream_headers};
 use crate::downstream::record::Record;
 use crate::exchange::{Fault, FaultKind};

@@ -6,7 +6,7 @@
 use super::check::{self, Checked};
 use super::respond;
 use crate::downstream::FrontBody;
-use crate::downstream::body::Ends;
+use crate::downstream::ends::Ends;
 use crate::downstream::front::Inner;
 use crate::downstream::modern::check::Refusal;
 use crate::downstream::record::Record;
@@ -23,6 +23,7 @@ use crate::wire::version::Era;
 use bytes::Bytes;
 use hyper::header::AUTHORIZATION;
 use hyper::{HeaderMap, Method as HttpMethod, Response};
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -74,7 +75,8 @@ impl Inner {
         record: &mut Record,
     ) -> Option<Response<FrontBody>> {
         let (deadline, meter) = (passage.deadline, record.meter());
-        let passed = self.in_time(deadline, self.relay.pass(upstream, &passage, &meter));
+        let passed = pin!(self.relay.pass(upstream, &passage, &meter));
+        let passed = self.in_time(deadline, passed);
         let passed = if passage.carries == Carries::Stream {
             // A stream that has not begun when the drain does is not waited for.
             tokio::select! {

@@ -4,7 +4,8 @@
 //! headers of both. Rules: A11, A12, A13.7-A13.9; cases C16, C25, C60.
 
 use super::check::Refusal;
-use crate::downstream::body::{Ends, FrontBody};
+use crate::downstream::body::FrontBody;
+use crate::downstream::ends::Ends;
 use crate::downstream::record::Record;
 use crate::exchange::{Fault, FaultKind, Outcome, Receiver};
 use crate::telemetry::metrics::Ended;
@@ -13,10 +14,11 @@ use crate::wire::jsonrpc::{self, Id, code};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 use hyper::header::{
-    CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
-    SET_COOKIE, TRANSFER_ENCODING, UPGRADE, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+    WWW_AUTHENTICATE,
 };
 use hyper::{Response, StatusCode};
+use smallvec::SmallVec;
 
 /// `no-transform` keeps intermediaries from compressing, and so from buffering, a stream.
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-cache, no-store, no-transform");
@@ -181,26 +183,37 @@ pub(in crate::downstream) fn stream_headers(headers: &mut HeaderMap) {
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 }
 
+/// Response headers that end at the proxy.
+const OWN: [&str; 13] = [
+    "connection",
+    "content-length",
+    "set-cookie",
+    "transfer-encoding",
+    "upgrade",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-connection",
+    "trailer",
+    "mcp-session-id",
+    // Whom the client may go to, and which pages may read the answer, is said by the proxy and not by the server.
+    "location",
+    "access-control-allow-origin",
+    "access-control-allow-credentials",
+];
+
 /// Takes out of a server's response headers what is between the proxy and the server alone (A13.4, A13.10).
 pub(in crate::downstream) fn end_to_end(headers: &mut HeaderMap) {
-    let listed: Vec<HeaderName> = headers
+    let listed: SmallVec<[HeaderName; 4]> = headers
         .get_all(CONNECTION)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(|name| name.trim().parse().ok())
         .collect();
-    for name in listed {
-        headers.remove(name);
-    }
-    for name in [CONNECTION, CONTENT_LENGTH, SET_COOKIE, TRANSFER_ENCODING, UPGRADE] {
-        headers.remove(name);
-    }
-    // Whom the client may go to, and which pages may read the answer, is said by the proxy and not by the server.
-    for name in ["location", "access-control-allow-origin", "access-control-allow-credentials"] {
-        headers.remove(name);
-    }
-    for name in ["keep-alive", "proxy-authenticate", "proxy-connection", "trailer", "mcp-session-id"] {
+    // Few are there, so these are looked for among those, not those among all that might be.
+    let ends = |name: &&HeaderName| OWN.contains(&name.as_str()) || listed.contains(name);
+    let ending: SmallVec<[HeaderName; 8]> = headers.keys().filter(ends).cloned().collect();
+    for name in ending {
         headers.remove(name);
     }
     headers.insert(CACHE_CONTROL, NO_STORE);

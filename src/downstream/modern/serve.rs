@@ -5,7 +5,8 @@
 
 use super::check::{self, Refusal};
 use super::respond;
-use crate::downstream::body::{Ends, FrontBody};
+use crate::downstream::body::FrontBody;
+use crate::downstream::ends::Ends;
 use crate::downstream::front::{Inner, name};
 use crate::downstream::record::Record;
 use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Step};
@@ -21,6 +22,7 @@ use crate::wire::version::Era;
 use bytes::Bytes;
 use hyper::header::{ACCEPT, AUTHORIZATION, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -76,7 +78,7 @@ impl Inner {
     ) -> Response<FrontBody> {
         let (id, deadline, method) = (call.id().clone(), call.deadline, call.method);
         let streams = accepts.event_stream;
-        let mut reply = self.in_time(deadline, self.relay.start(upstream, call, streams)).await;
+        let mut reply = self.in_time(deadline, pin!(self.relay.start(upstream, call, streams))).await;
         let mut replanned = false;
         loop {
             let mut exchange = match reply {
@@ -103,7 +105,8 @@ impl Inner {
                 // A second time only where nothing of the call has run, and once at most.
                 First::Outcome(Outcome::Replan(replan)) if !replanned => {
                     replanned = true;
-                    reply = self.in_time(deadline, self.relay.restart(upstream, *replan, streams)).await;
+                    let restart = Box::pin(self.relay.restart(upstream, *replan, streams));
+                    reply = self.in_time(deadline, restart).await;
                 }
                 First::Outcome(outcome) => return respond::outcome(outcome, &id, accepts, record),
             }
@@ -112,7 +115,7 @@ impl Inner {
 
     /// What the response begins with (B11).
     async fn first(&self, exchange: &mut Exchange, accepts: Accepts) -> First {
-        let mut hold = std::pin::pin!(sleep(self.timeouts.hold));
+        let mut hold = pin!(sleep(self.timeouts.hold));
         loop {
             let step = tokio::select! {
                 biased;

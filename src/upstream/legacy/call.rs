@@ -27,7 +27,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::{sleep, timeout_at};
+use tokio::time::{sleep, sleep_until};
 use tracing::Instrument;
 
 /// The shortest pause that a server may name before a stream is taken up again.
@@ -91,24 +91,30 @@ impl From<Fault> for Trouble {
 
 pub(super) async fn run(legacy: Arc<Legacy>, call: Arc<Call>, lease: Lease, sender: Sender) {
     let sent = Sent { lease, number: None, abandoned: false };
-    let mut at_work =
-        AtWork { legacy: legacy.clone(), call: call.clone(), sent: Some(sent), reason: CLIENT_GONE };
+    let mut at_work = AtWork {
+        legacy: legacy.clone(),
+        call: call.clone(),
+        sent: Some(sent),
+        reason: "the client closed its request",
+    };
     let Some(sent) = &mut at_work.sent else { return };
-    let end = tokio::select! {
-        biased;
-        () = sender.cancelled() => None,
-        outcome = timeout_at(call.deadline, attempts(&legacy, &call, &sender, sent)) => Some(outcome),
+    // Looked at afterwards, so by a reference that ends before.
+    let end = {
+        let work = pin!(attempts(&legacy, &call, &sender, sent));
+        tokio::select! {
+            biased;
+            () = sender.cancelled() => return,
+            outcome = work => Some(outcome),
+            () = sleep_until(call.deadline) => None,
+        }
     };
     match end {
-        None => {}
-        Some(Ok(outcome)) => {
-            if !sent.abandoned {
-                sent.number = None;
-            }
+        Some(outcome) => {
             at_work.reason = "the proxy has given up on the call";
+            at_work.sent.take_if(|sent| !sent.abandoned);
             sender.finish(outcome);
         }
-        Some(Err(_)) => {
+        None => {
             at_work.reason = "timed out";
             let text = "the upstream server did not answer in time";
             sender.finish(Outcome::Fault(Fault::new(FaultKind::Timeout, text)));
@@ -116,14 +122,12 @@ pub(super) async fn run(legacy: Arc<Legacy>, call: Arc<Call>, lease: Lease, send
     }
 }
 
-const CLIENT_GONE: &str = "the client closed its request";
-
-/// A call that may be dropped at any time with whoever polls it. What is still on its way then is cancelled in a task of
-/// its own: whoever has the outcome does not wait for that.
+/// A call on its way. Dropping it cancels the call at the server: at the end of `run`, or in the middle with whoever polls
+/// it, which is its client's going away.
 struct AtWork {
     legacy: Arc<Legacy>,
     call: Arc<Call>,
-    /// Taken by the drop.
+    /// `None` once there is nothing to cancel.
     sent: Option<Sent>,
     reason: &'static str,
 }
@@ -132,13 +136,10 @@ impl Drop for AtWork {
     fn drop(&mut self) {
         let Some(sent) = self.sent.take().filter(|sent| sent.number.is_some()) else { return };
         let (legacy, call, reason) = (self.legacy.clone(), self.call.clone(), self.reason);
-        // Owned by the tracker; bounded by the time that `initialize` may take.
-        drop(
-            self.legacy
-                .shared
-                .shutdown
-                .spawn(async move { cancel(&legacy, &call, &sent, reason).await }.in_current_span()),
-        );
+        let cancel = async move { cancel(&legacy, &call, &sent, reason).await };
+        // Owned by the tracker; bounded by the time that `initialize` may take. A task, since nobody may poll the call
+        // any more: who waited for it has its outcome or has gone.
+        drop(self.legacy.shared.shutdown.spawn(cancel.in_current_span()));
     }
 }
 
@@ -181,7 +182,7 @@ async fn attempts(legacy: &Arc<Legacy>, call: &Arc<Call>, sender: &Sender, sent:
             ));
         }
         renewed = true;
-        match legacy.lease(call).await {
+        match Box::pin(legacy.lease(call)).await {
             Ok(lease) => {
                 sent.lease = lease;
                 legacy.shared.metrics.call_resent();
@@ -208,13 +209,13 @@ async fn attempt(
     let aside = wants.aside(&session, number);
     if wants.log.is_some() {
         let asker = Asker { legacy, session: &session, principal: call.principal, headers: &call.headers };
-        level::settle(&asker).await;
+        Box::pin(level::settle(&asker)).await;
     }
     let body = request::to_legacy(&call.request, call.method, session.initialized.revision, number);
-    let head = shared.heads.legacy(&call.headers, Some(&session));
+    let head = || shared.heads.legacy(&call.headers, Some(&session));
     sent.number = Some(number);
     let waiting = Some(call.meter.sent(Era::Legacy));
-    let response = match shared.transport.send_due(head, body).await {
+    let response = match shared.transport.send_due(&head, body).await {
         Ok(response) => response,
         Err(error) => {
             if error.did_not_run() {
@@ -319,7 +320,7 @@ impl Stream<'_> {
                     self.legacy.shared.metrics.limit(UpstreamLimit::Resumptions);
                     no_answer()
                 })?;
-                if let Some(messages) = self.resume(id, *retry).await? {
+                if let Some(messages) = Box::pin(self.resume(id, *retry)).await? {
                     break messages;
                 }
             };
@@ -429,7 +430,7 @@ impl Stream<'_> {
             Message::Request(asked) => {
                 let can_ask = self.call.method.can_ask();
                 let answer = question::answer(&asked, &self.call.request, can_ask, self.legacy.shared.limits);
-                self.reply(answer.message).await;
+                Box::pin(self.reply(answer.message)).await;
                 let Some(fault) = answer.ends else { return Ok(None) };
                 tracing::info!(
                     upstream = %self.legacy.shared.settings.name,

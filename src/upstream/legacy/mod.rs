@@ -64,8 +64,13 @@ impl Legacy {
     }
 
     /// Runs the call in its session until there is an outcome or nobody waits for it any more.
-    pub async fn run(self: Arc<Self>, call: Arc<Call>, lease: Lease, sender: Sender) {
-        call::run(self, call, lease, sender).await;
+    pub fn run(
+        self: Arc<Self>,
+        call: Arc<Call>,
+        lease: Lease,
+        sender: Sender,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        call::run(self, call, lease, sender)
     }
 
     /// Passes a notification of the client on; the server's acceptance is all there is to it. `call` is whose it is.

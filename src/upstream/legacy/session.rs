@@ -79,6 +79,13 @@ pub struct Session {
     counted: ReadySession,
 }
 
+/// A copy that does not keep the whole head alive which the value came in.
+fn alone(value: &HeaderValue) -> HeaderValue {
+    let mut copy = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
+    copy.set_sensitive(value.is_sensitive());
+    copy
+}
+
 /// What it takes to end a session at the server.
 #[derive(Debug, Clone)]
 pub(in crate::upstream) struct Goodbye {
@@ -107,9 +114,9 @@ impl Session {
         counted: ReadySession,
     ) -> Self {
         Self {
-            id,
+            id: id.as_ref().map(alone),
             initialized,
-            authorization,
+            authorization: authorization.as_ref().map(alone),
             key,
             beside: Beside::default(),
             lost: CancellationToken::new(),

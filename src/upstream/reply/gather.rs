@@ -65,8 +65,21 @@ impl Gather {
         let Some(plan) = &bounds.plan else { return self.hold(piece, bounds.message_bytes).map(|()| None) };
         // One read may go beyond both bounds, and what passes need not keep the larger one.
         self.hold(piece.clone(), usize::MAX)?;
-        if self.len <= bounds.flow_bytes || !self.looks_good(plan, &piece) {
-            return if self.len > bounds.message_bytes { Err(Break::TooLarge) } else { Ok(None) };
+        let settle = |len: usize| if len > bounds.message_bytes { Err(Break::TooLarge) } else { Ok(None) };
+        if self.len <= bounds.flow_bytes {
+            return settle(self.len);
+        }
+        if matches!(self.probe, Probe::Idle) {
+            // Almost always what has come says enough, so this is its first and only reading.
+            let mut flow = Flow::new(plan.clone());
+            self.flush();
+            if self.pieces.iter().try_for_each(|piece| flow.feed(piece)).is_ok() && flow.is_underway() {
+                *self = Self::default();
+                return Ok(Some(flow));
+            }
+        }
+        if !self.looks_good(plan, &piece) {
+            return settle(self.len);
         }
         let mut flow = Flow::new(plan.clone());
         self.flush();

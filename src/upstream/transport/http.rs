@@ -117,8 +117,8 @@ impl HttpTransport {
         self.send_within(self.inner.response_limit, head, body).await
     }
 
-    /// As [`send`](Self::send), for a call, whose own deadline comes no later.
-    pub async fn send_due(&self, head: RequestHead, body: Payload) -> Result<Response<Incoming>, SendError> {
+    /// As [`send`](Self::send), for a call, whose own deadline comes no later. `head` makes the same head each time.
+    pub async fn send_due(&self, head: &Head<'_>, body: Payload) -> Result<Response<Incoming>, SendError> {
         self.inner.counted(self.inner.follow(head, body)).await
     }
 
@@ -130,7 +130,8 @@ impl HttpTransport {
         head: RequestHead,
         body: Payload,
     ) -> Result<Response<Incoming>, SendError> {
-        let sent = timeout_at(Instant::now() + limit, self.inner.follow(head, body));
+        let head = || head.clone();
+        let sent = timeout_at(Instant::now() + limit, self.inner.follow(&head, body));
         let sent =
             async { sent.await.unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit })) };
         self.inner.counted(sent).await
@@ -171,7 +172,23 @@ fn delivered(sent: &Result<Response<Incoming>, SendError>) -> Delivered {
     }
 }
 
+/// Makes the head of a request, once for each time it is sent.
+pub(in crate::upstream) type Head<'a> = dyn Fn() -> RequestHead + Send + Sync + 'a;
+
 impl Inner {
+    /// Shares the bytes of the body.
+    fn request(&self, uri: &Uri, mut head: RequestHead, body: &Payload) -> Request<Payload> {
+        match &self.host {
+            Some(host) => head.headers.insert(header::HOST, host.clone()),
+            None => head.headers.remove(header::HOST),
+        };
+        let mut request = Request::new(body.clone());
+        *request.method_mut() = head.method;
+        *request.uri_mut() = uri.clone();
+        *request.headers_mut() = head.headers;
+        request
+    }
+
     async fn counted(
         &self,
         sent: impl Future<Output = Result<Response<Incoming>, SendError>>,
@@ -185,21 +202,17 @@ impl Inner {
         sent
     }
 
-    async fn follow(&self, mut head: RequestHead, body: Payload) -> Result<Response<Incoming>, SendError> {
-        match &self.host {
-            Some(host) => head.headers.insert(header::HOST, host.clone()),
-            None => head.headers.remove(header::HOST),
-        };
-        let response = self.deliver(&self.uri, &head, &body).await?;
+    async fn follow(&self, head: &Head<'_>, body: Payload) -> Result<Response<Incoming>, SendError> {
+        let response = self.deliver(&self.uri, head, &body).await?;
         let Some(target) = self.redirected(&response, &self.url) else { return Ok(response) };
-        self.follow_on(target?, &head, &body).await
+        self.follow_on(target?, head, &body).await
     }
 
     /// The rare half of `follow`, kept out of its future.
     async fn follow_on(
         &self,
         mut target: redirect::Target,
-        head: &RequestHead,
+        head: &Head<'_>,
         body: &Payload,
     ) -> Result<Response<Incoming>, SendError> {
         for _hop in 0..self.redirects {
@@ -224,13 +237,13 @@ impl Inner {
     async fn deliver(
         &self,
         uri: &Uri,
-        head: &RequestHead,
+        head: &Head<'_>,
         body: &Payload,
     ) -> Result<Response<Incoming>, SendError> {
         let mut stale = self.stale;
         let mut once = true;
         loop {
-            let failure = match self.client.request(request(uri, head, body)).await {
+            let failure = match self.client.request(self.request(uri, head(), body)).await {
                 Ok(response) => return Ok(response),
                 Err(error) => Failure::of(error, &self.shown),
             };
@@ -241,15 +254,6 @@ impl Inner {
             }
         }
     }
-}
-
-/// Shares the bytes of the body and of header values.
-fn request(uri: &Uri, head: &RequestHead, body: &Payload) -> Request<Payload> {
-    let mut request = Request::new(body.clone());
-    *request.method_mut() = head.method.clone();
-    *request.uri_mut() = uri.clone();
-    *request.headers_mut() = head.headers.clone();
-    request
 }
 
 fn client(upstream: &Upstream, connector: Connector) -> Client<Connector, Payload> {

@@ -93,7 +93,7 @@ impl Scanner {
         while let Some(&byte) = piece.get(at) {
             match self.at {
                 At::String { key } => {
-                    at += plain_run(&piece[at..]);
+                    at += escaped_run(&piece[at..]);
                     match piece.get(at) {
                         None => break,
                         Some(b'"') => {
@@ -269,6 +269,18 @@ impl Scanner {
     ) -> Result<(), E> {
         self.at = if self.open.depth == 0 { At::End } else { At::AfterValue };
         self.mark(at, Mark::ValueEnd, on)
+    }
+}
+
+/// Length of the run inside a string up to what needs a closer look: escapes of one letter are part of it.
+fn escaped_run(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        at += plain_run(&bytes[at..]);
+        match bytes.get(at..at + 2) {
+            Some([b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't']) => at += 2,
+            _ => return at,
+        }
     }
 }
 

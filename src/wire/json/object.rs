@@ -69,6 +69,9 @@ impl Object {
 impl Member {
     /// The member's name, unescaped; `None` if it holds half a surrogate pair.
     pub fn name<'a>(&self, text: &'a [u8]) -> Option<Cow<'a, str>> {
+        if !self.escaped {
+            return std::str::from_utf8(self.key.of(text)).ok().map(Cow::Borrowed);
+        }
         unescape(self.key.of(text))
     }
 

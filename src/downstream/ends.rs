@@ -1,0 +1,81 @@
+//! What ends a body from our side: its call's deadline, the drain, or the end of the process.
+//!
+//! Owns when that is and what is said then. A body that never has to wait arms nothing, and one that waits often asks a flag
+//! and no clock each time. Rules: B9.6.
+
+use crate::shutdown::{Dormant, Shutdown};
+use crate::wire::jsonrpc::Id;
+use crate::wire::meta;
+use bytes::Bytes;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::time::{Instant, sleep_until};
+
+/// See the module.
+pub(super) struct Ends {
+    until: Until,
+    shutdown: Shutdown,
+    /// `None` as long as the body has not waited.
+    armed: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// The graceful last message of a subscription.
+    pub(super) last: Option<Bytes>,
+    /// Without a last message: the body ends as if it were complete, and does not break off.
+    pub(super) quiet: bool,
+}
+
+enum Until {
+    Due(Instant),
+    Cut,
+    Drain,
+}
+
+impl Ends {
+    /// Breaks it off at `deadline`, or when the process ends.
+    pub(super) fn at(deadline: Instant, shutdown: Shutdown) -> Self {
+        Self::new(Until::Due(deadline), shutdown)
+    }
+
+    /// Ends an exchange when the process ends.
+    pub(super) fn cut(shutdown: Shutdown) -> Self {
+        Self::new(Until::Cut, shutdown)
+    }
+
+    /// Ends a subscription when the proxy drains, by the result that says so (B9.6).
+    pub(super) fn drain(shutdown: Shutdown, id: &Id) -> Self {
+        let id = String::from_utf8_lossy(id.raw());
+        let last = format!(
+            "\ndata: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"resultType\":\"complete\",\"_meta\":{{\"{}\":{id}}}}}}}\n\n",
+            meta::SUBSCRIPTION_ID
+        );
+        Self { last: Some(Bytes::from(last)), ..Self::new(Until::Drain, shutdown) }
+    }
+
+    /// Ends a legacy client's own stream when the proxy drains, without a word: that era has none, and the client comes
+    /// again.
+    pub(super) fn quietly(shutdown: Shutdown) -> Self {
+        Self { quiet: true, ..Self::new(Until::Drain, shutdown) }
+    }
+
+    fn new(until: Until, shutdown: Shutdown) -> Self {
+        Self { until, shutdown, armed: None, last: None, quiet: false }
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.armed.get_or_insert_with(|| self.until.arm(self.shutdown.clone())).as_mut().poll(cx)
+    }
+}
+
+impl Until {
+    fn arm(&self, shutdown: Shutdown) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        match *self {
+            Until::Due(deadline) => Box::pin(Dormant::new(async move {
+                tokio::select! {
+                    () = sleep_until(deadline) => {}
+                    () = shutdown.cut_short() => {}
+                }
+            })),
+            Until::Cut => Box::pin(Dormant::new(async move { shutdown.cut_short().await })),
+            Until::Drain => Box::pin(Dormant::new(async move { shutdown.draining().await })),
+        }
+    }
+}
