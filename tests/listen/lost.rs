@@ -244,7 +244,8 @@ async fn b9_3_a_listener_that_joins_in_a_gap() {
     let stage = Stage::of(LegacyServer::telling(), gets).await;
     let there = stage.listens("1", TOOLS_ONLY).await;
     stage.gets.wait(1).await.cut();
-    stage.gets.wait(3).await;
+    // After the last refusal, before the stream that opens.
+    stage.gets.wait(4).await;
     let joins = stage.listens("2", SOME).await;
     stage.gets.wait(5).await;
     pass(5000).await;

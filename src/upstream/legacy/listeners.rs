@@ -323,6 +323,23 @@ mod tests {
         assert_eq!(drained(&listener).await, [Change::Tools, Change::Tools]);
     }
 
+    /// Invariant 5: what is collected is bounded, and all of it is told.
+    #[tokio::test(start_paused = true)]
+    async fn what_is_collected_is_bounded() {
+        let listeners = Listeners::new(Shutdown::new(Duration::ZERO));
+        let principal = Principal::Anonymous;
+        let (listener, _a) = listeners.listen(principal, filter(&["d"]), 1000);
+        let _one = listeners.session(principal);
+        let _two = listeners.session(principal);
+        for n in 0..200 {
+            listeners.tell(principal, Notice::plain(updated(&format!("d/{n}"))));
+            let waiting = listeners.circles.get(&principal).unwrap().collected.len();
+            assert!(waiting <= COLLECTED, "{waiting}");
+        }
+        sleep(COLLECT * 2).await;
+        assert_eq!(drained(&listener).await.len(), 200);
+    }
+
     /// Invariant 5: the queue is bounded, and what must be looked at again is still told.
     #[tokio::test]
     async fn a_full_queue_tells_less_precisely_and_never_less() {
