@@ -9,13 +9,15 @@ import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 /** How long a call may take whose question may never have reached the proxy. */
 const ASKING_MS = 6000;
 
+const LISTENING_MS = 1000;
+
 const NAME = { name: 'interop-conformance', version: '1.0.0' };
 
 /** Scenario -> what the client does; each gets a connected client. */
 const SCENARIOS = {
   initialize: { act: (client) => client.listTools() },
   tools_call: { act: addNumbers },
-  'sse-retry': { act: (client) => client.callTool({ name: 'test_reconnection', arguments: {} }) },
+  'sse-retry': { act: callOnceListening },
   'elicitation-sep1034-client-defaults': {
     capabilities: { elicitation: { form: { applyDefaults: true } } },
     act: (client) => client.callTool({ name: 'test_client_elicitation_defaults', arguments: {} }, undefined, { timeout: ASKING_MS }),
@@ -32,6 +34,12 @@ export async function run(scenario, url) {
   await client.connect(new StreamableHTTPClientTransport(new URL(url)));
   await act(client);
   await client.close();
+}
+
+/** The scenario takes any GET for the one that comes back; the SDK opens the session's own stream in the background. */
+async function callOnceListening(client) {
+  await new Promise((resolve) => setTimeout(resolve, LISTENING_MS));
+  await client.callTool({ name: 'test_reconnection', arguments: {} });
 }
 
 async function addNumbers(client) {

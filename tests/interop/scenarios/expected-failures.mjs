@@ -19,6 +19,9 @@ export const EXPECTED_FAILURES = {
     'input-required-result-capability-check': INTERACTIVE,
   },
   'modern-to-modern': {},
+  'legacy-to-legacy': {},
+  'legacy-to-legacy-shielded': {},
+  'conformance-client-legacy': {},
   'conformance-client-modern': {},
   'conformance-client-modern-to-legacy': { 'elicitation-sep1034-client-defaults': INTERACTIVE },
 };

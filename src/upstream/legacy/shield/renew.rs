@@ -29,7 +29,7 @@ pub(super) async fn renew(
         return Ok(current);
     }
     let (text, id) = (&session.initialize, &session.initialize_id);
-    let (unused, leg) = match begin::begin(shield, headers, &[], text, id, lost + 1).await? {
+    let (unused, leg) = match begin::begin(shield, headers, text, id, lost + 1).await? {
         Begun::Session { unused, leg, .. } => (unused, leg),
         Begun::Other(_) => {
             let text = "the upstream server lost the session and refused to begin another";
@@ -54,8 +54,10 @@ pub(super) async fn renew(
     }
     unused.taken();
     tracing::info!(upstream = %shield.shared.settings.name, "the upstream server lost a shielded session; another is in its place");
+    let leg = session.set_leg(leg);
+    // In this order: whoever is woken finds the new one.
     current.is_lost();
-    Ok(session.set_leg(leg))
+    Ok(leg)
 }
 
 /// Whether the session is gone by the word of a POST, which a refused GET alone does not say (C08).
