@@ -11,6 +11,7 @@ use super::super::{Goodbye, pool};
 use super::Shield;
 use super::session::{Leg, Shielded};
 use crate::exchange::{Fault, FaultKind};
+use crate::telemetry::metrics::UpstreamLimit;
 use crate::wire::headers::{JSON, MCP_SESSION_ID};
 use crate::wire::jsonrpc::{Id, Message, Reply as RpcReply, Response as RpcResponse, string};
 use crate::wire::payload::Payload;
@@ -163,6 +164,7 @@ async fn place(shield: &Shield) -> Result<Place, Fault> {
     if let Some(place) = shield.places.take_freed(limit).await {
         return Ok(place);
     }
+    shield.shared.metrics.limit(UpstreamLimit::Sessions);
     let max = shield.shared.settings.session.max;
     tracing::warn!(upstream = %shield.shared.settings.name, max, "all shielded sessions are busy; raise session.max");
     Err(Fault::new(FaultKind::Busy, "all sessions of the proxy with the upstream server are in use"))
