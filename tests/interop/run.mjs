@@ -11,6 +11,7 @@ import { missingPrograms, modernNode } from './lib/prerequisites.mjs';
 import { Report } from './lib/report.mjs';
 import { FIXTURES, runConformance } from './scenarios/conformance.mjs';
 import { runConformanceClient } from './scenarios/conformance-client.mjs';
+import { runLegacyClient } from './scenarios/legacy-clients.mjs';
 import { runSdkClient } from './scenarios/sdk-clients.mjs';
 import { everything, modernFixture, pythonLegacy } from './scenarios/targets.mjs';
 import { createWireSchema } from './lib/wire-schema.mjs';
@@ -22,14 +23,29 @@ const PARTS = {
   'python-python': (context, report) => runSdkClient(context, report, 'python', pythonLegacy),
   'typescript-modern': (context, report) => runSdkClient(context, report, 'typescript', modernFixture),
   'python-modern': (context, report) => runSdkClient(context, report, 'python', modernFixture),
+  ...legacyClientParts(),
   'modern-to-legacy': (context, report) => runConformance(context, report, 'modern-to-legacy', FIXTURES.legacy),
   'modern-to-modern': (context, report) => runConformance(context, report, 'modern-to-modern', FIXTURES.modern),
+  'legacy-to-legacy': (context, report) => runConformance(context, report, 'legacy-to-legacy', FIXTURES.legacy),
+  'legacy-to-legacy-shielded': (context, report) => runConformance(context, report, 'legacy-to-legacy-shielded', FIXTURES.legacy),
   ...conformanceClientParts({
     'conformance-client-modern': { client: 'modern', revision: '2026-07-28' },
     'conformance-client-legacy': { client: 'legacy', revision: '2025-11-25' },
     'conformance-client-modern-to-legacy': { client: 'modern', revision: '2025-11-25' },
   }),
 };
+
+/** Each legacy client before each legacy server, with and without the shield. */
+function legacyClientParts() {
+  const parts = {};
+  for (const client of ['typescript', 'python']) {
+    for (const [server, target] of Object.entries({ everything, python: pythonLegacy })) {
+      parts[`legacy-${client}-${server}`] = (context, report) => runLegacyClient(context, report, client, target);
+      parts[`legacy-${client}-${server}-shielded`] = (context, report) => runLegacyClient(context, report, client, target, { shield: true });
+    }
+  }
+  return parts;
+}
 
 function conformanceClientParts(parts) {
   const run = ([name, what]) => [name, (context, report) => runConformanceClient(context, report, name, what)];
@@ -79,7 +95,7 @@ async function main() {
   };
   const report = new Report();
   for (const part of chosen) {
-    if (values.direct && NOT_DIRECTLY.includes(part)) report.note(`${part}: has no direct form`);
+    if (values.direct && (NOT_DIRECTLY.includes(part) || part.endsWith('-shielded'))) report.note(`${part}: has no direct form`);
     else await PARTS[part](context, report);
   }
   return report.close();

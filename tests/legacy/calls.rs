@@ -76,7 +76,8 @@ async fn c04_a_server_without_session_ids() {
 #[tokio::test(start_paused = true)]
 async fn c06_initialize_leaves_a_stale_session_behind() {
     let (proxy, up) = Proxy::before(&LegacyServer::new()).await;
-    let stale = proxy.send(&Old::initialize("2025-11-25").header("Mcp-Session-Id", "stale")).await;
+    let stale = Old::initialize("2025-11-25").header("Mcp-Session-Id", "stale");
+    let stale = proxy.send(&stale.header("MCP-Protocol-Version", "2025-11-25")).await;
     assert_eq!(stale.headers.get("mcp-session-id").as_deref(), Some("S1"));
     assert_eq!(up.only("initialize").session(), None);
     // (c) A second one on a live session is another session; the first one goes on.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::{Ask, LegacyServer, Net, Old, Proxy, Reply, Upstream, json, pass, rpc};
+use crate::support::{Ask, LegacyServer, ModernServer, Net, Old, Proxy, Reply, Upstream, json, pass, rpc};
 
 pub(crate) const SHIELD: &str = "session = { shield = true }";
 
@@ -334,6 +334,75 @@ async fn c58_a_challenge_passes_and_the_credential_is_each_requests_own() {
     for seen in up.requests() {
         assert_eq!(seen.header("authorization").as_deref(), Some("Bearer alice"), "{}", seen.brief());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c58_a_challenge_in_the_hidden_handshake_reaches_the_client() {
+    for status in [401, 403, 429] {
+        let base = LegacyServer::new();
+        let usual = base.clone();
+        let server = base.clone().on("initialize", move |seen, reply: Reply| {
+            let usual = usual.clone();
+            async move {
+                if usual.count("initialize") == 0 {
+                    return usual.initialize_as_usual(&seen, reply).await;
+                }
+                let reply = reply.with("WWW-Authenticate", "Bearer x=\"y\"").with("Retry-After", "7");
+                reply.empty(status).await;
+            }
+        });
+        let (proxy, up) = shielded(&server).await;
+        let old = Old::latest(&proxy).await;
+        base.forget_sessions();
+        let done = proxy.send(&old.call("echo", "{}").id("7")).await;
+        assert_eq!(done.status, status);
+        assert_eq!(done.headers.get("retry-after").as_deref(), Some("7"));
+        if status != 429 {
+            assert_eq!(done.headers.get("www-authenticate").as_deref(), Some("Bearer x=\"y\""));
+        }
+        assert_eq!(up.posts("initialize").len(), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c39_a_server_that_has_become_modern_ends_the_session() {
+    let net = Net::new();
+    LegacyServer::new().start(&net);
+    let proxy = Proxy::with(&net, SHIELD).await;
+    let old = Old::latest(&proxy).await;
+    pass(5000).await;
+    let modern = ModernServer::new().on("tools/call", |_, reply: Reply| reply.empty(404));
+    modern.start_unchecked(&net);
+    let first = proxy.send(&old.call("echo", "{}").id("7")).await;
+    assert_eq!((first.status, first.code()), (400, -32022), "{}", first.raw);
+    let again = proxy.send(&Old::initialize("2025-11-25")).await;
+    assert_eq!((again.status, again.code()), (400, -32022));
+}
+
+#[tokio::test(start_paused = true)]
+async fn c39_a_loss_in_front_of_a_modern_server_ends_the_session() {
+    let base = LegacyServer::new();
+    let usual = base.clone();
+    let server = base.clone().on("initialize", move |seen, reply: Reply| {
+        let usual = usual.clone();
+        async move {
+            if usual.count("initialize") == 0 {
+                return usual.initialize_as_usual(&seen, reply).await;
+            }
+            reply
+                .error(
+                    400,
+                    &seen,
+                    r#"{"code":-32022,"message":"m","data":{"supported":["2026-07-28"],"requested":"x"}}"#,
+                )
+                .await;
+        }
+    });
+    let (proxy, _up) = shielded(&server).await;
+    let old = Old::latest(&proxy).await;
+    base.forget_sessions();
+    proxy.send(&old.call("echo", "{}").id("7")).await.is_answered_error(-32603);
+    assert_eq!(proxy.send(&old.call("echo", "{}").id("8")).await.status, 404, "the client begins anew");
 }
 
 #[tokio::test(start_paused = true)]

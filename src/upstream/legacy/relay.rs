@@ -65,10 +65,11 @@ impl Carries {
         }
     }
 
-    /// The session headers that go on. An `initialize` begins a session, whatever its sender remembers (C06a).
+    /// The session headers that go on. An `initialize` begins a session and agrees on its version, whatever its sender
+    /// remembers (A1.1, C06a).
     fn headers(&self) -> &'static [&'static str] {
         match self {
-            Carries::Initialize(_) => &[MCP_PROTOCOL_VERSION],
+            Carries::Initialize(_) => &[],
             Carries::Request(_) | Carries::Batch(_) | Carries::Unanswered | Carries::End => {
                 &[MCP_PROTOCOL_VERSION, MCP_SESSION_ID]
             }

@@ -2,11 +2,11 @@
 // Does not own: what stands before and behind it (scenarios/).
 
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { Child } from './child.mjs';
-import { project } from './paths.mjs';
+import { cache, project } from './paths.mjs';
 import { freePort } from './ports.mjs';
 
 const READY_MS = 10_000;
@@ -24,9 +24,12 @@ export function releaseBinary(named) {
   return join(target, 'release/mcp-janus');
 }
 
-export async function startJanus(binary, upstreamUrl) {
+/** `shield`: legacy clients' sessions outlive the server's. */
+export async function startJanus(binary, upstreamUrl, { shield = false } = {}) {
   const port = await freePort();
-  const child = new Child('mcp-janus', binary, ['serve', '--upstream', upstreamUrl, '--listen', `127.0.0.1:${port}`]);
+  const address = `127.0.0.1:${port}`;
+  const args = shield ? ['--config', shielded(upstreamUrl, address)] : ['--upstream', upstreamUrl, '--listen', address];
+  const child = new Child('mcp-janus', binary, ['serve', ...args]);
   const deadline = Date.now() + READY_MS;
   let over = false;
   child.ended.then(() => {
@@ -42,6 +45,12 @@ export async function startJanus(binary, upstreamUrl) {
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   return { child, port };
+}
+
+function shielded(url, address) {
+  const file = join(mkdtempSync(join(cache, 'config-')), 'janus.toml');
+  writeFileSync(file, `listen.address = "${address}"\n[upstream.default]\nurl = "${url}"\nsession.shield = true\n`);
+  return file;
 }
 
 async function answersReady(port) {

@@ -55,6 +55,16 @@ export function findingsToLegacyServer(schema, tap) {
   return { findings: [...new Set(findings)], messages: sent.length };
 }
 
+/** Findings about what a legacy client was sent. */
+export function findingsToLegacyClient(schema, tap) {
+  const revision = negotiated(tap);
+  const sent = tap.entries.filter(({ direction }) => direction === 'response');
+  const findings = sent.flatMap(({ message, requestMethod }) =>
+    schema.findings(revision, message, requestMethod).map((fault) => `${nameOf(message, requestMethod)}: ${fault}`),
+  );
+  return { findings: [...new Set(findings)], messages: sent.length };
+}
+
 /** Findings about what a modern server was sent. */
 export function findingsToModernServer(schema, tap) {
   const sent = tap.entries.filter(({ direction }) => direction === 'request');

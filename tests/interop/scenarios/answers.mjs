@@ -19,6 +19,7 @@ const ANSWERS = {
   'nothing-left-open': (_, world) => nothingLeftOpen(world),
   drain: (_, world) => drain(world),
   'one-user-per-session': async (_, world) => oneUserPerSession(world),
+  'asked-on': async ({ method, verb }, world) => askedOn(method, verb, world),
   ran: async ({ tool, message }, world) => ({ times: timesRun(tool, message, world) }),
 };
 
@@ -49,6 +50,13 @@ function oneUserPerSession(world) {
   const crossed = [...users].filter(([, tokens]) => tokens.size > 1).map(([id]) => id);
   const names = new Set([...users.values()].flatMap((tokens) => [...tokens]));
   return { right: crossed.length === 0 && names.size >= 3, detail: { crossed, users: [...names] } };
+}
+
+/** Whether the server has asked that on a stream of that verb. */
+function askedOn(method, verb, { upstream }) {
+  const asked = upstream.entries.filter(({ direction, message }) => direction === 'response' && message.method === method && 'id' in message);
+  const verbs = asked.map(({ exchange }) => exchange.method);
+  return { right: verbs.includes(verb), detail: verbs };
 }
 
 /** How often the tool ran with that message: by the server's own word, else by the results on the wire. */

@@ -11,7 +11,9 @@ import { Tap } from '../lib/tap.mjs';
 import { checkWire, findingsToLegacyServer } from '../lib/wire-check.mjs';
 import { EXPECTED_FAILURES } from './expected-failures.mjs';
 
-const REVISION = '2026-07-28';
+/** What the suite's client speaks. */
+const REVISIONS = { 'legacy-to-legacy': '2025-11-25', 'legacy-to-legacy-shielded': '2025-11-25' };
+const LATEST = '2026-07-28';
 const START_MS = 20_000;
 const SUITE_MS = 180_000;
 
@@ -19,11 +21,16 @@ const SUITE_MS = 180_000;
 const ALSO_REQUIRED = {
   'modern-to-legacy': ['http-header-validation'],
   'modern-to-modern': ['http-header-validation', 'http-custom-header-server-validation', 'json-schema-2020-12'],
+  'legacy-to-legacy': ['server-sse-polling', 'server-session-lifecycle'],
+  'legacy-to-legacy-shielded': ['server-sse-polling', 'server-session-lifecycle'],
 };
+
+/** Without the proxy, which checks `Host`, the tap in front gives every request the server's own. */
+const DIRECT_FAILURES = { 'legacy-to-legacy': { 'dns-rebinding-protection': 'nobody sees the Host of the request' } };
 
 export const FIXTURES = { legacy: 'legacy-server.mjs', modern: 'modern-server.mjs' };
 
-/** `binary` is null for a direct run, in which nothing is expected to fail. */
+/** `binary` is null for a direct run, in which only `DIRECT_FAILURES` may fail. */
 export async function runConformance(context, report, name, fixture) {
   const { binary } = context;
   report.section(`conformance, ${name}`);
@@ -37,12 +44,12 @@ export async function runConformance(context, report, name, fixture) {
     let { url } = upstream;
     let janus = null;
     if (binary !== null) {
-      janus = await startJanus(binary, url);
+      janus = await startJanus(binary, url, { shield: name.endsWith('-shielded') });
       open.push(janus.child);
       url = `http://127.0.0.1:${janus.port}/mcp`;
     }
     const results = await runSuite(context, name, url);
-    judge(report, context, results, binary === null ? {} : EXPECTED_FAILURES[name]);
+    judge(report, context, results, binary === null ? (DIRECT_FAILURES[name] ?? {}) : EXPECTED_FAILURES[name]);
     // To the client, the suite itself judges every message; here only what the legacy server was sent.
     if (janus !== null && fixture === FIXTURES.legacy) {
       checkWire(report, 'to the server', findingsToLegacyServer(context.schema, upstream));
@@ -61,10 +68,11 @@ async function runSuite(context, name, url) {
   rmSync(output, { recursive: true, force: true });
   mkdirSync(output, { recursive: true });
   const results = {};
+  const revision = REVISIONS[name] ?? LATEST;
   const suite = join(context.nodeModules, '@modelcontextprotocol/conformance/dist/index.js');
-  const child = new Child('conformance suite', context.node, [suite, 'server', '--url', url, '-o', output, '--requirements', REVISION]);
+  const child = new Child('conformance suite', context.node, [suite, 'server', '--url', url, '-o', output, '--requirements', revision]);
   await child.exitWithin(SUITE_MS);
-  for (const scenario of [...required(context, REVISION).server, ...ALSO_REQUIRED[name]]) {
+  for (const scenario of [...required(context, revision).server, ...ALSO_REQUIRED[name]]) {
     results[scenario] = readChecks(output, scenario);
   }
   return results;

@@ -53,9 +53,9 @@ export async function runSdkClient(context, report, clientName, target) {
       world.janus = janus.child;
       front = close(await Tap.start({ targetPort: janus.port }));
     }
-    if (!target.modern) await driveClient(context, report, clientName, 'calls', front.url, world);
+    if (!target.modern) await drive(context, report, clientName, 'calls', front.url, world);
     if (janus !== null) {
-      await driveClient(context, report, clientName, 'listen', front.url, world);
+      await drive(context, report, clientName, 'listen', front.url, world);
       checkWire(report, 'to the client', findingsToClient(context.schema, front));
       const toServer = target.modern ? findingsToModernServer : findingsToLegacyServer;
       checkWire(report, 'to the server', toServer(context.schema, world.upstream));
@@ -68,10 +68,15 @@ export async function runSdkClient(context, report, clientName, target) {
   }
 }
 
-async function driveClient(context, report, clientName, part, url, world) {
-  const [command, script] = CLIENTS[clientName][part](context);
-  const args = [script, url, JSON.stringify(world.target.description), context.binary === null ? 'legacy' : 'modern'];
-  const client = new Child(`${clientName} client (${part})`, command, args, { env: { PYTHONUNBUFFERED: '1' } });
+function drive(context, report, clientName, part, url, world) {
+  const mode = context.binary === null ? 'legacy' : 'modern';
+  const command = [...CLIENTS[clientName][part](context), url, JSON.stringify(world.target.description), mode];
+  return driveClient(report, `${clientName} client (${part})`, command, world);
+}
+
+/** Runs a client script to its end: its checks go to the report, its questions are answered. */
+export async function driveClient(report, name, [command, ...args], world) {
+  const client = new Child(name, command, args, { env: { PYTHONUNBUFFERED: '1' } });
   let checks = 0;
   let turn = Promise.resolve();
   const hear = async (text) => {
@@ -88,5 +93,5 @@ async function driveClient(context, report, clientName, part, url, world) {
   });
   const code = await client.exitWithin(CLIENT_MS);
   await turn;
-  report.check(`the client ran to its end (${part})`, code === 0 && checks > 0, `exit code ${code}\n${client.tail()}`);
+  report.check(`the ${name} ran to its end`, code === 0 && checks > 0, `exit code ${code}\n${client.tail()}`);
 }

@@ -42,6 +42,11 @@ export const everything = {
     progress: { name: 'trigger-long-running-operation', arguments: { duration: 0.3, steps: 3 }, steps: [1, 2, 3] },
     slow: { name: 'trigger-long-running-operation', arguments: { duration: 60, steps: 600 } },
     echo: { name: 'echo' },
+    questions: [
+      { name: 'trigger-elicitation-request', arguments: {}, method: 'elicitation/create', verb: 'POST', text: 'Ada' },
+      { name: 'trigger-sampling-request', arguments: { prompt: 'hello' }, method: 'sampling/createMessage', verb: 'POST', text: 'Paris' },
+      { name: 'get-roots-list', arguments: {}, method: 'roots/list', verb: 'GET', text: 'file:///ada' },
+    ],
     missing: { uri: 'demo://nowhere', legacyCode: -32602, modernCode: -32602 },
     changes: {
       asked: { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['demo://resource/dynamic/text/1'] },
@@ -115,6 +120,13 @@ export const pythonLegacy = {
     progress: { name: 'count', arguments: { steps: 5 }, steps: [1, 2, 3, 4, 5] },
     slow: { name: 'wait', arguments: { seconds: 60 } },
     echo: { name: 'echo' },
+    questions: [
+      { name: 'ask_on_call', arguments: {}, method: 'elicitation/create', verb: 'POST', text: 'Hello, Ada' },
+      { name: 'ask_on_session', arguments: {}, method: 'elicitation/create', verb: 'GET', text: 'Hello, Ada' },
+      { name: 'sample_on_call', arguments: {}, method: 'sampling/createMessage', verb: 'POST', text: 'Paris' },
+      { name: 'sample_on_session', arguments: {}, method: 'sampling/createMessage', verb: 'GET', text: 'Paris' },
+      { name: 'roots_on_session', arguments: {}, method: 'roots/list', verb: 'GET', text: 'file:///ada' },
+    ],
     session: { keep: 'keep', recall: 'recall' },
     failing: 'fail',
     missing: { uri: 'fixture://nowhere/at/all', legacyCode: 0, modernCode: 0 },

@@ -11,7 +11,8 @@ use super::super::{Goodbye, pool};
 use super::Shield;
 use super::session::{Leg, Shielded};
 use crate::exchange::{Fault, FaultKind};
-use crate::wire::headers::{JSON, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
+use crate::telemetry::metrics::UpstreamLimit;
+use crate::wire::headers::{JSON, MCP_SESSION_ID};
 use crate::wire::jsonrpc::{Id, Message, Reply as RpcReply, Response as RpcResponse, string};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
@@ -44,8 +45,7 @@ pub(super) async fn initialize(shield: &Arc<Shield>, passage: &Passage, id: &Id)
         return Err(Fault::bad_gateway(text));
     }
     let place = place(shield).await?;
-    let names = [MCP_PROTOCOL_VERSION];
-    let (unused, leg, mut head, answer) = match begin(shield, &passage.headers, &names, &text, id, 0).await? {
+    let (unused, leg, mut head, answer) = match begin(shield, &passage.headers, &text, id, 0).await? {
         Begun::Other(passed) => return Ok(passed),
         Begun::Session { unused, leg, head, answer } => (unused, leg, head, answer),
     };
@@ -66,13 +66,12 @@ pub(super) async fn initialize(shield: &Arc<Shield>, passage: &Passage, id: &Id)
 pub(super) async fn begin(
     shield: &Shield,
     headers: &HeaderMap,
-    names: &[&'static str],
     text: &Bytes,
     id: &Id,
     generation: u64,
 ) -> Result<Begun, Fault> {
     let limit = shield.shared.settings.timeouts.initialize;
-    let begun = exchange(&shield.shared, headers, names, text, id, generation);
+    let begun = exchange(&shield.shared, headers, text, id, generation);
     timeout(limit, begun).await.unwrap_or_else(|_| {
         let text = format!("the upstream server did not complete `initialize` within {limit:?}");
         Err(Fault::new(FaultKind::Timeout, text))
@@ -82,13 +81,12 @@ pub(super) async fn begin(
 async fn exchange(
     shared: &Arc<Shared>,
     headers: &HeaderMap,
-    names: &[&'static str],
     text: &Bytes,
     id: &Id,
     generation: u64,
 ) -> Result<Begun, Fault> {
     let carries = Carries::Initialize(id.clone());
-    let head = shared.heads.passed(Method::POST, headers, names);
+    let head = shared.heads.passed(Method::POST, headers, &[]);
     let response = relay::send(shared, head, Payload::from(text.clone())).await?;
     if !response.status().is_success() {
         return relay::judge(shared, &carries, response).await.map(Begun::Other);
@@ -166,6 +164,7 @@ async fn place(shield: &Shield) -> Result<Place, Fault> {
     if let Some(place) = shield.places.take_freed(limit).await {
         return Ok(place);
     }
+    shield.shared.metrics.limit(UpstreamLimit::Sessions);
     let max = shield.shared.settings.session.max;
     tracing::warn!(upstream = %shield.shared.settings.name, max, "all shielded sessions are busy; raise session.max");
     Err(Fault::new(FaultKind::Busy, "all sessions of the proxy with the upstream server are in use"))

@@ -15,6 +15,7 @@ use super::events::{self, Events};
 use super::held::{Feeder, held};
 use super::session::{Effect, Leg, Use};
 use crate::exchange::{Fault, FaultKind};
+use crate::telemetry::metrics::UpstreamLimit;
 use crate::wire::headers::{ContentType, JSON, LAST_EVENT_ID, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use crate::wire::jsonrpc::{self, Id, Message, Reply as RpcReply, Request, code};
 use crate::wire::payload::Payload;
@@ -216,7 +217,10 @@ impl Following {
             };
             let Some(id) = &last else { return Err(ended) };
             events = loop {
-                let Some(fewer) = left.checked_sub(1) else { return Err(ended) };
+                let Some(fewer) = left.checked_sub(1) else {
+                    self.shield.shared.metrics.limit(UpstreamLimit::Resumptions);
+                    return Err(ended);
+                };
                 left = fewer;
                 if let Some(events) = self.resume(id, backoff.pause(retry)).await? {
                     break events;

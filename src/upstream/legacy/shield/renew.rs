@@ -7,13 +7,14 @@
 use super::super::super::Shared;
 use super::super::super::reply::{Refusal, Reply};
 use super::super::gate::{self, Gate};
-use super::super::relay;
+use super::super::relay::{self, Passed};
 use super::begin::{self, Begun};
 use super::session::{Leg, Shielded};
 use super::{Shield, call};
-use crate::exchange::Fault;
+use crate::exchange::{Fault, FaultKind};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
+use hyper::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method};
 use std::sync::Arc;
 use tokio::time::timeout;
@@ -29,12 +30,9 @@ pub(super) async fn renew(
         return Ok(current);
     }
     let (text, id) = (&session.initialize, &session.initialize_id);
-    let (unused, leg) = match begin::begin(shield, headers, &[], text, id, lost + 1).await? {
+    let (unused, leg) = match begin::begin(shield, headers, text, id, lost + 1).await? {
         Begun::Session { unused, leg, .. } => (unused, leg),
-        Begun::Other(_) => {
-            let text = "the upstream server lost the session and refused to begin another";
-            return Err(Fault::bad_gateway(text));
-        }
+        Begun::Other(passed) => return Err(refused(shield, session, &passed)),
     };
     let again = session.again();
     if again.initialized {
@@ -54,8 +52,34 @@ pub(super) async fn renew(
     }
     unused.taken();
     tracing::info!(upstream = %shield.shared.settings.name, "the upstream server lost a shielded session; another is in its place");
+    let leg = session.set_leg(leg);
+    // In this order: whoever is woken finds the new one.
     current.is_lost();
-    Ok(session.set_leg(leg))
+    Ok(leg)
+}
+
+/// There is no other session. A challenge and a rate limit are the client's to know of (C58); a server that has become
+/// modern takes the session with it, so that the client begins anew and is told (C39a).
+fn refused(shield: &Shield, session: &Shielded, passed: &Passed) -> Fault {
+    let text = "the upstream server lost the session and refused to begin another";
+    let response = match passed {
+        Passed::Response(response) => response,
+        Passed::OtherEra(_) => {
+            shield.sessions.remove(&session.name);
+            session.end();
+            return Fault::bad_gateway(text);
+        }
+    };
+    let headers = response.headers();
+    let kind = match response.status().as_u16() {
+        status @ (401 | 403) => {
+            let challenges = headers.get_all(WWW_AUTHENTICATE).iter().cloned().collect();
+            FaultKind::Unauthorized { status, challenges }
+        }
+        429 => FaultKind::RateLimited,
+        _ => FaultKind::BadGateway,
+    };
+    Fault::new(kind, text).with_retry_after(headers.get(RETRY_AFTER).cloned())
 }
 
 /// Whether the session is gone by the word of a POST, which a refused GET alone does not say (C08).
@@ -109,9 +133,6 @@ async fn tell(
         }
     };
     timeout(limit, told).await.unwrap_or_else(|_| {
-        Err(Fault::new(
-            crate::exchange::FaultKind::Timeout,
-            "the upstream server did not take a message in time",
-        ))
+        Err(Fault::new(FaultKind::Timeout, "the upstream server did not take a message in time"))
     })
 }

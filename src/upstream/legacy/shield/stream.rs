@@ -202,7 +202,11 @@ impl Watch {
     /// The next stream of the server; `None` where there will be none.
     async fn reopened(&mut self, backoff: &mut Backoff) -> Option<Response<Incoming>> {
         loop {
-            sleep(backoff.pause(self.retry)).await;
+            tokio::select! {
+                () = sleep(backoff.pause(self.retry)) => {}
+                // A call has found the server again.
+                () = self.leg.lost() => {}
+            }
             let leg = self.session.leg();
             if leg.generation != self.leg.generation {
                 self.is_at(leg);
