@@ -267,6 +267,22 @@ async fn c03_a_server_that_answers_404_to_subscribe() {
     assert_eq!(listener.changes(), Vec::<String>::new());
 }
 
+/// The pause that keeps a server from a flood of sessions is not for who comes with a session that is there.
+#[tokio::test(start_paused = true)]
+async fn c02_a_listener_that_comes_after_many_losses() {
+    let stage = Stage::new().await;
+    let stays = stage.listens("0", TOOLS_ONLY).await;
+    for n in 1..=8 {
+        stage.server.forget_sessions();
+        stage.proxy.send(&call("echo", "{}")).await.result();
+        let start = Instant::now();
+        let joins = stage.listens("1", SOME).await;
+        assert!(start.elapsed() < Duration::from_secs(1), "after {n} losses: {:?}", start.elapsed());
+        assert_eq!(joins.promised().await["resourceSubscriptions"], json!([A]), "after {n} losses");
+        assert!(!stays.is_over());
+    }
+}
+
 /// C02: a server that loses every session at once is not flooded with new ones, and calls still get their answers.
 #[tokio::test(start_paused = true)]
 async fn c02_a_server_that_loses_every_session() {

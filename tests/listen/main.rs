@@ -7,6 +7,7 @@
 mod asked;
 mod asks;
 mod cancels;
+mod churn;
 mod ends;
 mod fanout;
 mod levels;

@@ -40,6 +40,8 @@ pub(super) struct Feed {
     state: Mutex<State>,
     /// Wakes the task.
     work: Notify,
+    /// Somebody has come, who is not to wait for a pause between sessions.
+    joined: Notify,
     /// Told whenever something has been settled that a member may wait for.
     settled: watch::Sender<()>,
 }
@@ -108,7 +110,12 @@ impl Feed {
     ) -> (Arc<Self>, Member) {
         let mut state = State::default();
         let number = state.enter(listener, &filter);
-        let feed = Self { state: Mutex::new(state), work: Notify::new(), settled: watch::Sender::new(()) };
+        let feed = Self {
+            state: Mutex::new(state),
+            work: Notify::new(),
+            joined: Notify::new(),
+            settled: watch::Sender::new(()),
+        };
         let feed = Arc::new(feed);
         let task = run::run(legacy.clone(), feed.clone(), call.clone(), lease);
         // Owned by the tracker; ends with its last member or with the drain, which ends the sessions too.
@@ -126,6 +133,7 @@ impl Feed {
         let number = state.enter(listener, filter);
         drop(state);
         self.work.notify_one();
+        self.joined.notify_one();
         Some(Member { feed: self.clone(), number, filter: filter.clone() })
     }
 

@@ -76,7 +76,10 @@ async fn lease_again(
         };
         let attempt = async {
             if let Some(pause) = pause.take() {
-                sleep(pause).await;
+                tokio::select! {
+                    () = sleep(pause) => {}
+                    () = feed.joined.notified() => {}
+                }
             }
             let open = match legacy.lease(call).await {
                 Ok(lease) => return Some(Ok(lease)),
