@@ -118,13 +118,13 @@ impl Inner {
         record: &mut Record,
     ) -> Result<Answered, Refusal> {
         if request.method() != HttpMethod::POST {
-            return self.bare(upstream, request.method(), request.headers(), record).await;
+            return Box::pin(self.bare(upstream, request.method(), request.headers(), record)).await;
         }
         let (head, body) = request.into_parts();
         // Before the body, so that bodies count among the requests in work.
         let Ok(place) = self.requests.clone().try_acquire_owned() else {
             let refusal = self.no_place();
-            return Err(refusal.with_id(self.reader().glance(body).await));
+            return Err(refusal.with_id(Box::pin(self.reader().glance(body)).await));
         };
         let text = self.reader().read(&head.headers, body).await?;
         let content_type = head.headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()));
@@ -181,6 +181,7 @@ impl Inner {
         })
     }
 
+    /// What a request of a modern client does not need is boxed: each connection has room for the whole future.
     async fn message(
         &self,
         upstream: &Arc<Upstream>,
@@ -192,7 +193,8 @@ impl Inner {
         let limits = json::Limits { nesting: self.limits.nesting, members: self.limits.members };
         let message = jsonrpc::parse(text.clone(), limits);
         if client::era(&headers, &message) == Era::Legacy
-            && let Some(response) = self.legacy_post(upstream, &headers, &message, &text, record).await?
+            && let Some(response) =
+                Box::pin(self.legacy_post(upstream, &headers, &message, &text, record)).await?
         {
             return Ok(response);
         }
@@ -206,7 +208,7 @@ impl Inner {
         match message {
             Message::Request(request) => self.request(upstream, headers, request, record, place).await,
             Message::Notification(notification) => {
-                self.notification(upstream, headers, notification, record).await
+                Box::pin(self.notification(upstream, headers, notification, record)).await
             }
             Message::Response(_) => {
                 let text = format!("responses are not accepted: {MODERN} clients answer by a new request");

@@ -76,7 +76,7 @@ impl Relay {
             Err(Trouble::Fault(fault)) => return Err(fault),
             Err(Trouble::OtherEra(fault)) => fault,
         };
-        self.start_anew(era, upstream, &call, streams).await.unwrap_or(Err(refused))
+        Box::pin(self.start_anew(era, upstream, &call, streams)).await.unwrap_or(Err(refused))
     }
 
     /// Starts a call again that its legacy driver gave back because nothing of it had run.
@@ -125,7 +125,7 @@ impl Relay {
             Era::Modern => {
                 let response = upstream.modern.send(call).await?;
                 if !streams && is_event_stream(response.headers()) {
-                    let collapsed = upstream.modern.collapse(response, call.id()).await;
+                    let collapsed = Box::pin(upstream.modern.collapse(response, call.id())).await;
                     return collapsed.map(Reply::Relayed).map_err(Trouble::Fault);
                 }
                 Ok(Reply::Relayed(response))

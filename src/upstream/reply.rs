@@ -269,17 +269,23 @@ impl Messages {
         if data.is_empty() {
             return Ok(());
         }
-        for message in split(data, self.limits)? {
-            match message {
-                Ok(message) => self.queue.push_back(message),
-                Err(NotAMessage(Some(id)))
-                    if self.awaited.is_some_and(|number| jsonrpc::is_number(id.raw(), number)) =>
-                {
-                    return Err(Break::NotAMessage);
-                }
-                Err(NotAMessage(_)) => {
-                    tracing::debug!("an upstream event without a JSON-RPC message is passed over");
-                }
+        if !is_array(&data) {
+            let message = read(data, self.limits)?;
+            return self.queue_up(message);
+        }
+        split(data, self.limits)?.into_iter().try_for_each(|message| self.queue_up(message))
+    }
+
+    fn queue_up(&mut self, message: Result<Message, NotAMessage>) -> Result<(), Break> {
+        match message {
+            Ok(message) => self.queue.push_back(message),
+            Err(NotAMessage(Some(id)))
+                if self.awaited.is_some_and(|number| jsonrpc::is_number(id.raw(), number)) =>
+            {
+                return Err(Break::NotAMessage);
+            }
+            Err(NotAMessage(_)) => {
+                tracing::debug!("an upstream event without a JSON-RPC message is passed over");
             }
         }
         Ok(())
@@ -294,10 +300,13 @@ pub(super) fn messages(text: Bytes, limits: Limits) -> Vec<Message> {
     split(text, limits).unwrap_or_default().into_iter().filter_map(Result::ok).collect()
 }
 
+fn is_array(text: &[u8]) -> bool {
+    text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
+}
+
 /// One message, or those of an array (A14.1), as many as an object may have members.
 fn split(text: Bytes, limits: Limits) -> Result<Vec<Result<Message, NotAMessage>>, Break> {
-    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
-    if first != Some(&b'[') {
+    if !is_array(&text) {
         return Ok(vec![read(text, limits)?]);
     }
     let mut items = Vec::new();

@@ -67,7 +67,8 @@ impl Detector {
             }
             return Ok(era);
         }
-        shared_look(&self.probes, call.principal, || self.detect(call)).await
+        // Boxed, as it is large and rare.
+        Box::pin(shared_look(&self.probes, call.principal, || self.detect(call))).await
     }
 
     /// The era in which the request of a legacy client goes on. Nothing is opened for it: a server that is not modern is
@@ -92,7 +93,7 @@ impl Detector {
             None if self.presumed.holds() => return Ok(Era::Legacy),
             None => {}
         }
-        shared_look(&self.looks, principal, || self.look(principal, client)).await
+        Box::pin(shared_look(&self.looks, principal, || self.look(principal, client))).await
     }
 
     /// A legacy client's request was refused as only a modern server refuses it: whether it is worth another look.
