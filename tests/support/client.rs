@@ -71,13 +71,17 @@ impl Answer {
     /// The next message of a stream; `None` when it ended.
     pub async fn event(&mut self) -> Option<Event> {
         assert!(self.is_stream(), "an event stream, not {} {:?}", self.status, self.headers);
-        loop {
-            if let Some(event) = self.events.next() {
-                return Some(event);
+        // Comments do not count as news.
+        within("next event", async {
+            loop {
+                if let Some(event) = self.events.next() {
+                    return Some(event);
+                }
+                let piece = self.io.piece(&mut self.framing).await;
+                self.events.push(&piece.expect("a stream that does not break")?);
             }
-            let piece = within("next event", self.io.piece(&mut self.framing)).await;
-            self.events.push(&piece.expect("a stream that does not break")?);
-        }
+        })
+        .await
     }
 
     /// The next message of a stream as JSON.
