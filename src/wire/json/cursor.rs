@@ -4,6 +4,7 @@
 //! place of recursion, so no input can exhaust the stack. It does not decide what a duplicate name means.
 
 use super::Span;
+use super::marks::Marks;
 use super::object::{Member, Object};
 use smallvec::SmallVec;
 
@@ -49,6 +50,7 @@ pub struct Cursor<'a> {
     limits: Limits,
     /// Containers entered by `object` that are still open.
     entered: usize,
+    marks: Marks,
 }
 
 impl<'a> Cursor<'a> {
@@ -60,12 +62,12 @@ impl<'a> Cursor<'a> {
         if let Err(fault) = simdutf8::compat::from_utf8(text) {
             return Err(ScanError { fault: ScanFault::Utf8, at: fault.valid_up_to() });
         }
-        Ok(Self { text, at: 0, limits, entered: 0 })
+        Ok(Self { text, at: 0, limits, entered: 0, marks: Marks::default() })
     }
 
     /// A cursor that need not see the end of its text, for finding the id in a body that was cut off.
     pub fn on_prefix(text: &'a [u8], limits: Limits) -> Self {
-        Self { text, at: 0, limits, entered: 0 }
+        Self { text, at: 0, limits, entered: 0, marks: Marks::default() }
     }
 
     pub fn text(&self) -> &'a [u8] {
@@ -224,7 +226,7 @@ impl<'a> Cursor<'a> {
     fn string_rest(&mut self) -> Result<bool, ScanError> {
         let mut escaped = false;
         loop {
-            self.at += plain_run(&self.text[self.at..]);
+            self.at = self.marks.next(self.text, self.at);
             match self.text.get(self.at) {
                 Some(b'"') => {
                     self.at += 1;
@@ -327,37 +329,6 @@ impl<'a> Cursor<'a> {
     fn fault_before(&self) -> ScanError {
         ScanError { fault: ScanFault::Syntax, at: self.at - 1 }
     }
-}
-
-/// Length of the run of bytes that need no attention inside a string: no quote, no backslash, no control character.
-pub(super) fn plain_run(bytes: &[u8]) -> usize {
-    const BLOCK: usize = 32;
-    const ONES: u64 = u64::MAX / 255;
-    let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-    let mut at = 0;
-    // Names and short values, eight bytes at a time. Below a byte that borrows from its neighbour there is none, so the
-    // lowest mark is right.
-    while at < BLOCK
-        && let Some(word) = bytes[at..].first_chunk()
-    {
-        let word = u64::from_le_bytes(*word);
-        let below = |word: u64, bound: u64| word.wrapping_sub(ONES * bound) & !word;
-        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
-        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
-        let marks = (below(word, 0x20) | quote | backslash) & (ONES << 7);
-        if marks != 0 {
-            return at + marks.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    // Whole blocks first: this shape compiles to vector compares.
-    while let Some(block) = bytes[at..].first_chunk::<BLOCK>() {
-        if block.iter().fold(false, |hit, &byte| hit | special(byte)) {
-            break;
-        }
-        at += BLOCK;
-    }
-    at + bytes[at..].iter().position(|&byte| special(byte)).unwrap_or(bytes.len() - at)
 }
 
 /// Which of the open containers are objects: one bit a level.

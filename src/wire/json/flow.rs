@@ -5,7 +5,8 @@
 //! limit, and a character that was cut in two. It accepts what [`Cursor`](super::Cursor) accepts and nothing else.
 
 use super::ScanFault;
-use super::cursor::{Levels, plain_run};
+use super::cursor::Levels;
+use super::marks::Marks;
 
 /// What begins or ends at a place in the text, in an object that is not deeper than the scanner watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -272,13 +273,21 @@ impl Scanner {
     }
 }
 
-/// Length of the run inside a string up to what needs a closer look: escapes of one letter are part of it.
+/// Length of the run inside a string up to what needs a closer look: whole escapes are part of it.
 fn escaped_run(bytes: &[u8]) -> usize {
+    let mut marks = Marks::default();
     let mut at = 0;
     loop {
-        at += plain_run(&bytes[at..]);
-        match bytes.get(at..at + 2) {
-            Some([b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't']) => at += 2,
+        at = marks.next(bytes, at);
+        match bytes.get(at..) {
+            Some([b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..]) => at += 2,
+            Some([b'\\', b'u', digits @ ..])
+                if digits
+                    .first_chunk::<4>()
+                    .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) =>
+            {
+                at += 6;
+            }
             _ => return at,
         }
     }

@@ -7,6 +7,7 @@
 
 mod cursor;
 mod flow;
+mod marks;
 mod object;
 mod splice;
 mod text;
