@@ -77,6 +77,11 @@ impl Shutdown {
         self.inner.drain.is_cancelled()
     }
 
+    /// Whether what is still at work is being stopped.
+    pub fn is_cut(&self) -> bool {
+        self.inner.cut.is_cancelled()
+    }
+
     /// Completes when the drain begins.
     pub async fn draining(&self) {
         self.inner.drain.cancelled().await;

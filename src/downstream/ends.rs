@@ -26,6 +26,7 @@ pub(super) struct Ends {
 enum Until {
     Due(Instant),
     Cut,
+    End,
     Drain,
 }
 
@@ -38,6 +39,11 @@ impl Ends {
     /// Ends an exchange when the process ends.
     pub(super) fn cut(shutdown: Shutdown) -> Self {
         Self::new(Until::Cut, shutdown)
+    }
+
+    /// For what ends by itself, with a last word, when the process does.
+    pub(super) fn after_last_words(shutdown: Shutdown) -> Self {
+        Self::new(Until::End, shutdown)
     }
 
     /// Ends a subscription when the proxy drains, by the result that says so (B9.6).
@@ -75,6 +81,7 @@ impl Until {
                 }
             })),
             Until::Cut => Box::pin(Dormant::new(async move { shutdown.cut_short().await })),
+            Until::End => Box::pin(Dormant::new(async move { shutdown.ended().await })),
             Until::Drain => Box::pin(Dormant::new(async move { shutdown.draining().await })),
         }
     }

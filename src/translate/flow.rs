@@ -2,9 +2,10 @@
 //!
 //! Owns the same translation as `result`, for the methods in whose results nothing inside the main member changes
 //! (`tools/call`, `resources/read`, `prompts/get`, methods of one's own), and the test of whether a message may pass so:
-//! all that decides what it is (`jsonrpc`, our `id`, `result`) stands before its main member. Of the text it holds one
-//! name or one rewritten member (`_meta`) at a time, bounded. What is against the rules after the beginning has gone
-//! out ends the flow with an error; the end of the message is held back until all of it was good.
+//! it is a result, and its main member has begun. Many servers write `result` first, so `jsonrpc` and our `id` may also
+//! come after it; without them the message is not good. Of the text it holds one name or one rewritten member (`_meta`)
+//! at a time, bounded. What is against the rules after the beginning has gone out ends the flow with an error; the end of
+//! the message is held back until all of it was good.
 //! Rules: A4.10, A4.11, A4.13, A5.14, B12; architecture section 4, "Raw JSON".
 
 use super::result::{self, OVERWRITTEN};
@@ -301,8 +302,9 @@ impl Writer {
                 }
                 self.lead_out();
             }
-            // Held back until the message has ended well.
-            Mark::Close => {}
+            // Held back until the message has ended well: whose result it is may have come last.
+            Mark::Close if self.seen.jsonrpc && self.seen.id => {}
+            Mark::Close => return Err(Stop::NotTheResult),
         }
         Ok(())
     }
@@ -425,9 +427,8 @@ fn top(seen: &mut Seen, name: Option<&str>) -> Result<Fate, Stop> {
         Some("id") => (&mut seen.id, Fate::Hold(Held::Id)),
         Some("error") => (&mut seen.error, Fate::Hold(Held::Error)),
         Some("params") => (&mut seen.params, Fate::Keep),
-        // Until both are there it is not known whose result it is.
-        Some("result") if seen.jsonrpc && seen.id => (&mut seen.result, Fate::Keep),
-        Some("method" | "result") => return Err(Stop::NotTheResult),
+        Some("result") => (&mut seen.result, Fate::Keep),
+        Some("method") => return Err(Stop::NotTheResult),
         Some(_) | None => return Ok(Fate::Keep),
     };
     if std::mem::replace(slot, true) { Err(Stop::NotTheResult) } else { Ok(fate) }

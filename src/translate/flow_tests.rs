@@ -137,6 +137,35 @@ fn every_order_of_a_messages_members_before_its_result() {
     }
 }
 
+/// The official TypeScript SDK's servers write the result first.
+#[test]
+fn what_says_whose_result_it_is_may_come_last() {
+    for members in [
+        &[",\"jsonrpc\":\"2.0\"", ",\"id\":5", ", \"result\" : {\"contents\":[1]}"][..],
+        &[
+            ",\"jsonrpc\":\"2.0\"",
+            ",\"id\" : \"5\"",
+            ",\"extra\":[]",
+            ",\"result\":{\"contents\":[],\"_meta\":{}}",
+        ],
+    ] {
+        for order in orders(members) {
+            same(&format!("{{{}}}", order.trim_start_matches([' ', ','])), Method::ResourcesRead);
+        }
+    }
+    for tail in [
+        "}",
+        ",\"id\":5}",
+        ",\"jsonrpc\":\"2.0\"}",
+        ",\"jsonrpc\":\"2.0\",\"id\":6}",
+        ",\"jsonrpc\":\"2.0\",\"id\":null}",
+    ] {
+        let (out, end) = passed(&format!(r#"{{"result":{{"content":[1]}}{tail}"#), Method::ToolsCall, &[]);
+        assert_eq!(end, Err(Stop::NotTheResult), "{tail}");
+        assert!(serde_json::from_str::<Value>(&out).is_err(), "no answer comes of it: {out}");
+    }
+}
+
 #[test]
 fn a4_11_what_only_modern_servers_may_say_is_dropped_wherever_it_stands() {
     for members in [
@@ -204,8 +233,6 @@ fn what_is_refused_when_held_does_not_pass() {
 #[test]
 fn a_message_that_cannot_be_told_yet_does_not_begin_to_pass() {
     for text in [
-        r#"{"id":5,"result":{"content":[1,"#,
-        r#"{"jsonrpc":"2.0","result":{"content":[1,"#,
         r#"{"jsonrpc":"2.0","id":6,"result":{"content":[1,"#,
         r#"{"jsonrpc":"2.0","id":null,"result":{"content":[1,"#,
         r#"{"jsonrpc":"1.0","id":5,"result":{"content":[1,"#,

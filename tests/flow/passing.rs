@@ -217,21 +217,20 @@ async fn c16_comments_stand_between_the_lines_of_a_result_that_passes() {
 #[tokio::test(start_paused = true)]
 async fn inv5_only_what_is_held_is_bounded_by_message_bytes() {
     for style in STYLES {
-        for (members, fits, passes) in [
-            ("id-first", true, true),
-            ("id-last", false, false),
-            ("id-last", true, true),
-            ("content-last", false, false),
-        ] {
+        for (members, bytes, passes) in [
+            ("id-first", 3_000_000, true),
+            ("id-last", 3_000_000, true),
             // What is refused is larger than the bound and one read.
-            let bytes = if fits && members == "id-last" { 200_000 } else { 3_000_000 };
+            ("content-last", 3_000_000, false),
+            ("content-last", 200_000, true),
+        ] {
             let server = LegacyServer::new().on("tools/call", move |seen, reply: Reply| async move {
                 let text = "x".repeat(bytes);
                 let id = seen.id();
                 let message = match members {
                     "id-first" => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#),
                     "id-last" => format!(r#"{{"jsonrpc":"2.0","result":{{"content":[{{"type":"text","text":"{text}"}}]}},"id":{id}}}"#),
-                    _ => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"structuredContent":{{"a":"{text}"}},"content":[]}}}}"#),
+                    _ => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"structuredContent":{{"a":1}},"x":"{text}","content":[{{"type":"text","text":"{text}"}}]}}}}"#),
                 };
                 let mut writing = Writing::begin(reply, style).await;
                 writing.write(&message).await;

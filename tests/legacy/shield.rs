@@ -433,3 +433,72 @@ async fn c02_one_loss_is_one_handshake_however_slow() {
     sessions.retain(|session| session == "S2");
     assert_eq!(sessions.len(), 10, "none lost, none doubled: {:?}", Arc::new(up.briefs()));
 }
+
+/// Invariant 5: nobody knows the session's name, so nobody would end it.
+#[tokio::test(start_paused = true)]
+async fn a_session_whose_client_left_before_the_answer_is_ended() {
+    let base = LegacyServer::new();
+    let usual = base.clone();
+    let server = base.clone().on("initialize", move |seen, reply: Reply| {
+        let usual = usual.clone();
+        async move {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            usual.initialize_as_usual(&seen, reply).await;
+        }
+    });
+    let (proxy, up) = shielded(&server).await;
+    let asked = proxy.spawn(&Old::initialize("2025-11-25"));
+    up.wait("initialize", 1).await;
+    asked.abort();
+    up.wait("DELETE", 1).await;
+    assert_eq!((base.live_sessions(), base.deleted()), (0, vec!["S1".to_owned()]));
+    assert_eq!(proxy.sessions(), 0);
+}
+
+/// The README's table: sessions of the shield are counted as others are.
+#[tokio::test(start_paused = true)]
+async fn shielded_sessions_are_counted() {
+    let server = LegacyServer::new().on("tools/call", |seen, reply: Reply| async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        reply.result(&seen, r#"{"content":[]}"#).await;
+    });
+    let (proxy, up) = shielded(&server).await;
+    let old = Old::latest(&proxy).await;
+    server.forget_sessions();
+    let asked = proxy.spawn(&old.call("echo", "{}"));
+    up.wait("tools/call", 2).await;
+    let metrics = proxy.metrics();
+    for line in [
+        r#"mcp_janus_initializations_total{result="ok",upstream="up"} 2"#,
+        r#"mcp_janus_sessions_lost_total{upstream="up"} 1"#,
+        r#"mcp_janus_upstream_sessions{state="busy",upstream="up"} 1"#,
+        r#"mcp_janus_upstream_sessions{state="idle",upstream="up"} 0"#,
+    ] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+    asked.await.unwrap().result();
+    let metrics = proxy.metrics();
+    for line in [
+        r#"mcp_janus_calls_resent_total{upstream="up"} 1"#,
+        r#"mcp_janus_upstream_sessions{state="busy",upstream="up"} 0"#,
+        r#"mcp_janus_upstream_sessions{state="idle",upstream="up"} 1"#,
+    ] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+}
+
+/// Invariant 1: at the end of the process a shielded call's stream ends with its error.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_the_end_of_the_process_cuts_off_gets_its_error() {
+    let server = LegacyServer::new().on("tools/call", |_, mut reply: Reply| async move {
+        reply.stream().await;
+        reply.never().await;
+    });
+    let (proxy, _up) = shielded(&server).await;
+    let old = Old::latest(&proxy).await;
+    let mut call = proxy.open(&old.call("slow", "{}").id("7")).await;
+    proxy.cut();
+    let answer = call.message().await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32603)), "{answer}");
+    assert_eq!(call.event().await, None);
+}

@@ -37,7 +37,7 @@ async fn c02_the_get_stream_stays_open_across_a_restart() {
     let old = Old::latest(&proxy).await;
     let mut stream = proxy.open(&old.get()).await;
     let first = stream.event().await.unwrap();
-    assert_eq!((first.id.as_str(), first.data), ("e0", note(0)));
+    assert_eq!((first.id.as_str(), first.data), ("0.e0", note(0)));
     server.forget_sessions();
     restart.notify_waiters();
     let second = stream.message().await;
@@ -162,7 +162,7 @@ async fn d104_a_stream_that_ends_early_is_taken_up_for_the_client() {
 
 #[tokio::test(start_paused = true)]
 async fn a12_19_a_client_that_lost_its_stream_gets_the_answer_by_get() {
-    for restarts in [false, true] {
+    for (restarts, renewed) in [(false, false), (true, false), (true, true)] {
         let base = LegacyServer::new();
         let server = base
             .clone()
@@ -182,15 +182,24 @@ async fn a12_19_a_client_that_lost_its_stream_gets_the_answer_by_get() {
         let (proxy, up) = shielded(&server).await;
         let old = Old::latest(&proxy).await;
         let mut call = proxy.open(&old.call("slow", "{}").id("7")).await;
-        assert_eq!(call.event().await.unwrap().id, "c:0");
+        assert_eq!(call.event().await.unwrap().id, "0.c:0");
         call.close();
         pass(1000).await;
         if restarts {
             base.forget_sessions();
         }
-        let mut resumed = proxy.open(&old.get().header("Last-Event-ID", "c:0")).await;
+        if renewed {
+            // The id is the lost session's: to the new one it would be another event's.
+            proxy.send(&old.ask("tools/list").id("8")).await.result();
+        }
+        let gets = up.requests().iter().filter(|seen| seen.verb == "GET").count();
+        let mut resumed = proxy.open(&old.get().header("Last-Event-ID", "0.c:0")).await;
         let answer = resumed.message().await;
         assert_eq!(answer["id"], 7);
+        if renewed {
+            let first = up.wait("GET", gets + 1).await[gets].clone();
+            assert_eq!(first.header("last-event-id"), None);
+        }
         if restarts {
             assert_eq!(answer["error"]["code"], -32603, "{answer}");
         } else {
@@ -373,7 +382,7 @@ async fn c13_priming_events_reach_only_clients_that_know_them() {
         let mut call = proxy.open(&old.call("x", "{}").id("7")).await;
         let mut datas = Vec::new();
         while let Some(event) = call.event().await {
-            assert_eq!(event.id, "s:0");
+            assert_eq!(event.id, "0.s:0");
             datas.push(event.data);
         }
         let result = rpc::result_message("7", r#"{"content":[]}"#);

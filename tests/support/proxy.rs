@@ -77,6 +77,11 @@ impl Proxy {
         self.app.relay().upstreams()[0].legacy.sessions()
     }
 
+    /// The second step: whatever still runs is stopped.
+    pub fn cut(&self) {
+        self.app.shutdown().cut();
+    }
+
     /// A client connection.
     pub fn connect(&self) -> DuplexStream {
         let (near, far) = tokio::io::duplex(256 * 1024);

@@ -96,7 +96,9 @@ impl Inner {
         let ends = match &passage.carries {
             Carries::Stream if is_event_stream(response.headers()) => Ends::quietly(self.shutdown.clone()),
             // What holds it open minds the time, and says so in band.
-            _ if matches!(response.body(), UpstreamBody::Held(_)) => Ends::cut(self.shutdown.clone()),
+            _ if matches!(response.body(), UpstreamBody::Held(_)) => {
+                Ends::after_last_words(self.shutdown.clone())
+            }
             Carries::Stream
             | Carries::Initialize(_)
             | Carries::Request(_)

@@ -91,12 +91,8 @@ impl From<Fault> for Trouble {
 
 pub(super) async fn run(legacy: Arc<Legacy>, call: Arc<Call>, lease: Lease, sender: Sender) {
     let sent = Sent { lease, number: None, abandoned: false };
-    let mut at_work = AtWork {
-        legacy: legacy.clone(),
-        call: call.clone(),
-        sent: Some(sent),
-        reason: "the client closed its request",
-    };
+    let mut at_work =
+        AtWork { legacy: legacy.clone(), call: call.clone(), sent: Some(sent), reason: CLIENT_GONE };
     let Some(sent) = &mut at_work.sent else { return };
     // Looked at afterwards, so by a reference that ends before.
     let end = {
@@ -122,6 +118,8 @@ pub(super) async fn run(legacy: Arc<Legacy>, call: Arc<Call>, lease: Lease, send
     }
 }
 
+const CLIENT_GONE: &str = "the client closed its request";
+
 /// A call on its way. Dropping it cancels the call at the server: at the end of `run`, or in the middle with whoever polls
 /// it, which is its client's going away.
 struct AtWork {
@@ -135,7 +133,9 @@ struct AtWork {
 impl Drop for AtWork {
     fn drop(&mut self) {
         let Some(sent) = self.sent.take().filter(|sent| sent.number.is_some()) else { return };
-        let (legacy, call, reason) = (self.legacy.clone(), self.call.clone(), self.reason);
+        let (legacy, call) = (self.legacy.clone(), self.call.clone());
+        let stopped = self.reason == CLIENT_GONE && legacy.shared.shutdown.is_cut();
+        let reason = if stopped { "the proxy was stopped" } else { self.reason };
         let cancel = async move { cancel(&legacy, &call, &sent, reason).await };
         // Owned by the tracker; bounded by the time that `initialize` may take. A task, since nobody may poll the call
         // any more: who waited for it has its outcome or has gone.

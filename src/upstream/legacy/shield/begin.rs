@@ -11,7 +11,7 @@ use super::super::{Goodbye, pool};
 use super::Shield;
 use super::session::{Leg, Shielded};
 use crate::exchange::{Fault, FaultKind};
-use crate::telemetry::metrics::UpstreamLimit;
+use crate::telemetry::metrics::{Opened, UpstreamLimit};
 use crate::wire::headers::{JSON, MCP_SESSION_ID};
 use crate::wire::jsonrpc::{Id, Message, Reply as RpcReply, Response as RpcResponse, string};
 use crate::wire::payload::Payload;
@@ -20,6 +20,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Response};
 use std::fmt::Write;
 use std::sync::Arc;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 /// As much of an `initialize` as is kept for the next time; one that is longer gets no session.
@@ -37,8 +38,29 @@ pub(super) enum Begun {
     Other(Passed),
 }
 
-/// The client's own `initialize`: a session of the proxy's for the client, and one of the server's behind it.
+/// The client's own `initialize`: a session of the proxy's for the client, and one of the server's behind it. In a task, so
+/// that a session whose client goes away in the middle is still ended.
 pub(super) async fn initialize(shield: &Arc<Shield>, passage: &Passage, id: &Id) -> Result<Passed, Fault> {
+    let (told, tell) = oneshot::channel();
+    let (of_task, passage, id) = (shield.clone(), passage.clone(), id.clone());
+    // Owned by the tracker; bounded by the times of a place and of `initialize`.
+    drop(shield.shared.shutdown.spawn(async move {
+        let session = session(&of_task, &passage, &id).await;
+        let name = session.as_ref().ok().and_then(|(name, _)| name.clone());
+        if let (Err(_), Some(name)) = (told.send(session.map(|(_, passed)| passed)), name) {
+            of_task.end_if(&name, |_| true);
+        }
+    }));
+    let stopped = |_| Err(Fault::new(FaultKind::Draining, "the proxy is shutting down"));
+    tell.await.unwrap_or_else(stopped)
+}
+
+/// The answer, and the session's name if there is one.
+async fn session(
+    shield: &Arc<Shield>,
+    passage: &Passage,
+    id: &Id,
+) -> Result<(Option<String>, Passed), Fault> {
     let text = passage.body.to_bytes();
     if text.len() > INITIALIZE {
         let text = format!("an `initialize` of more than {INITIALIZE} bytes gets no session of the proxy");
@@ -46,7 +68,7 @@ pub(super) async fn initialize(shield: &Arc<Shield>, passage: &Passage, id: &Id)
     }
     let place = place(shield).await?;
     let (unused, leg, mut head, answer) = match begin(shield, &passage.headers, &text, id, 0).await? {
-        Begun::Other(passed) => return Ok(passed),
+        Begun::Other(passed) => return Ok((None, passed)),
         Begun::Session { unused, leg, head, answer } => (unused, leg, head, answer),
     };
     let name = unguessable()?;
@@ -54,12 +76,12 @@ pub(super) async fn initialize(shield: &Arc<Shield>, passage: &Passage, id: &Id)
     let session = Shielded::new(name.clone(), passage.principal, text, id.clone(), leg, place, counted);
     shield.sessions.insert(name.clone(), Arc::new(session));
     unused.taken();
-    let name = HeaderValue::try_from(name).map_err(|_| internal("a session id could not be written"))?;
-    head.insert(MCP_SESSION_ID, name);
+    let shown = HeaderValue::try_from(&name).map_err(|_| internal("a session id could not be written"))?;
+    head.insert(MCP_SESSION_ID, shown);
     head.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
     let mut response = Response::new(UpstreamBody::Read(answer));
     *response.headers_mut() = head;
-    Ok(Passed::Response(response))
+    Ok((Some(name), Passed::Response(response)))
 }
 
 /// Sends `initialize` and reads its answer, within the time that it may take.
@@ -71,11 +93,19 @@ pub(super) async fn begin(
     generation: u64,
 ) -> Result<Begun, Fault> {
     let limit = shield.shared.settings.timeouts.initialize;
+    let metrics = &shield.shared.metrics;
+    let _opening = metrics.session_opening();
     let begun = exchange(&shield.shared, headers, text, id, generation);
-    timeout(limit, begun).await.unwrap_or_else(|_| {
+    let begun = timeout(limit, begun).await.unwrap_or_else(|_| {
         let text = format!("the upstream server did not complete `initialize` within {limit:?}");
         Err(Fault::new(FaultKind::Timeout, text))
-    })
+    });
+    metrics.initialized(match &begun {
+        Ok(Begun::Session { .. }) => Opened::Ready,
+        Ok(Begun::Other(_)) => Opened::Refused,
+        Err(_) => Opened::Failed,
+    });
+    begun
 }
 
 async fn exchange(
@@ -155,6 +185,7 @@ async fn place(shield: &Shield) -> Result<Place, Fault> {
     if let Some(place) = shield.places.take() {
         return Ok(place);
     }
+    shield.shared.metrics.limit(UpstreamLimit::Sessions);
     let idle = shield.sessions.iter().filter_map(|entry| Some((entry.idle()?, entry.key().clone())));
     let longest = idle.max_by_key(|(idle, _)| *idle);
     if let Some((_, name)) = longest {
@@ -164,7 +195,6 @@ async fn place(shield: &Shield) -> Result<Place, Fault> {
     if let Some(place) = shield.places.take_freed(limit).await {
         return Ok(place);
     }
-    shield.shared.metrics.limit(UpstreamLimit::Sessions);
     let max = shield.shared.settings.session.max;
     tracing::warn!(upstream = %shield.shared.settings.name, max, "all shielded sessions are busy; raise session.max");
     Err(Fault::new(FaultKind::Busy, "all sessions of the proxy with the upstream server are in use"))

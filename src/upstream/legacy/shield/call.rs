@@ -70,6 +70,7 @@ pub(super) async fn pass(shield: &Arc<Shield>, session: Use, passage: &Passage) 
             Attempt::Lost => {
                 renewed = true;
                 leg = shield.renewed(session.session(), &leg, &passage.headers).await?;
+                shield.shared.metrics.call_resent();
             }
         }
     }
@@ -167,11 +168,13 @@ impl Following {
         }
         let (feeder, held) = held();
         let (deadline, ended) = (passage.deadline, self.session.session().clone());
+        let shutdown = self.shield.shared.shutdown.clone();
         // Owned by the tracker; ends with the answer, with its client, with the session or at the call's deadline.
         drop(self.shield.shared.shutdown.clone().spawn(async move {
             let end = tokio::select! {
                 biased;
                 () = feeder.closed() => None,
+                () = shutdown.cut_short() => Some(Err(Fault::cut_short())),
                 () = ended.ended() => Some(Err(Fault::bad_gateway("the session was ended"))),
                 followed = timeout_at(deadline, self.follow(events, Sink::Client(&feeder))) => {
                     let late = |_| Err(Fault::new(FaultKind::Timeout, "the upstream server did not answer in time"));
@@ -242,6 +245,7 @@ impl Following {
             Ok(response) if response.status().is_server_error() => Ok(None),
             Ok(response) => match content_type(response.headers()) {
                 Some(ContentType::EventStream) if response.status().is_success() => {
+                    shared.metrics.stream_resumed();
                     Ok(Some(Events::new(response.into_body(), shared.settings.limits.message_bytes)))
                 }
                 Some(_) | None => Err(lost()),
@@ -267,7 +271,7 @@ impl Sink<'_> {
     /// A client that has gone is noticed elsewhere.
     async fn event(&self, event: &crate::wire::sse::Event, leg: &Leg) {
         match self {
-            Sink::Client(feeder) => drop(feeder.send(events::encode(event, leg.primes())).await),
+            Sink::Client(feeder) => drop(feeder.send(events::encode(event, leg)).await),
             Sink::Last(_) => {}
         }
     }

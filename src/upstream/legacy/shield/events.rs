@@ -1,13 +1,16 @@
 //! A server's event stream, event by event, and how each is written for the client.
 //!
-//! Events go on whole: ids and reconnection times are the server's, so that the client can take a stream up again. An event
-//! that was cut off is never completed by what follows it.
+//! Events go on whole: reconnection times are the server's, and so are ids, with the session's present leg in front, so that
+//! the client can take a stream up again and none that is gone is taken for another's. An event that was cut off is never
+//! completed by what follows it.
 
 use super::super::super::reply::Break;
+use super::session::Leg;
 use crate::wire::sse::{self, Event};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use hyper::header::HeaderValue;
 
 pub(super) struct Events {
     body: Incoming,
@@ -39,8 +42,20 @@ impl Events {
     }
 }
 
-/// `primes`: the client knows events that hold an id and empty data.
-pub(super) fn encode(event: &Event, primes: bool) -> Bytes {
+/// Where a client that names this event id goes on at the leg. `None`: the id is another leg's, or none of ours.
+pub(super) fn at_leg(id: &HeaderValue, leg: &Leg) -> Option<HeaderValue> {
+    let prefix = prefix(leg);
+    let rest = id.as_bytes().strip_prefix(prefix.as_bytes()).filter(|rest| !rest.is_empty())?;
+    HeaderValue::from_bytes(rest).ok()
+}
+
+fn prefix(leg: &Leg) -> String {
+    format!("{}.", leg.generation)
+}
+
+/// As the client is to see it, from this leg.
+pub(super) fn encode(event: &Event, leg: &Leg) -> Bytes {
+    let primes = leg.primes();
     let mut out = BytesMut::with_capacity(event.data.len() + 64);
     let mut field = |name: &str, value: &[u8]| {
         out.extend_from_slice(name.as_bytes());
@@ -48,8 +63,8 @@ pub(super) fn encode(event: &Event, primes: bool) -> Bytes {
         out.extend_from_slice(value);
         out.extend_from_slice(b"\n");
     };
-    if let Some(id) = &event.id {
-        field("id", id);
+    if let Some(id) = event.id.as_ref().filter(|id| !id.is_empty()) {
+        field("id", &[prefix(leg).as_bytes(), id].concat());
     }
     if let Some(name) = &event.event {
         field("event", name);

@@ -51,6 +51,7 @@ pub(super) async fn renew(
         return Err(Fault::bad_gateway("the session was ended meanwhile"));
     }
     unused.taken();
+    shield.shared.metrics.session_lost();
     tracing::info!(upstream = %shield.shared.settings.name, "the upstream server lost a shielded session; another is in its place");
     let leg = session.set_leg(leg);
     // In this order: whoever is woken finds the new one.

@@ -41,7 +41,7 @@ pub(super) struct Shielded {
     born: Instant,
     /// Milliseconds after `born` at which the last use ended.
     last_used: AtomicU64,
-    _counted: ReadySession,
+    counted: ReadySession,
 }
 
 /// One session at the server.
@@ -146,7 +146,7 @@ impl Shielded {
             uses: AtomicUsize::new(0),
             born: Instant::now(),
             last_used: AtomicU64::new(0),
-            _counted: counted,
+            counted,
         }
     }
 
@@ -271,7 +271,9 @@ fn bounded<T>(row: &mut VecDeque<T>, item: T, most: usize) {
 
 impl Use {
     pub(super) fn new(session: Arc<Shielded>) -> Self {
-        session.uses.fetch_add(1, Ordering::AcqRel);
+        if session.uses.fetch_add(1, Ordering::AcqRel) == 0 {
+            session.counted.begins();
+        }
         Self(session)
     }
 
@@ -292,6 +294,8 @@ impl Drop for Use {
     fn drop(&mut self) {
         let now = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_used.store(now, Ordering::Release);
-        self.uses.fetch_sub(1, Ordering::AcqRel);
+        if self.uses.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.counted.ends();
+        }
     }
 }

@@ -13,6 +13,7 @@ use super::held::{Feeder, held};
 use super::session::{Leg, Use};
 use super::{Shield, call, renew};
 use crate::exchange::Fault;
+use crate::telemetry::metrics::StreamKind;
 use crate::wire::headers::{ContentType, LAST_EVENT_ID};
 use crate::wire::jsonrpc::Message;
 use crate::wire::payload::Payload;
@@ -41,8 +42,10 @@ enum Opened {
 pub(super) async fn open(shield: &Arc<Shield>, session: Use, passage: &Passage) -> Result<Passed, Fault> {
     let headers = &passage.headers;
     let mut leg = session.leg();
-    let mut last = headers.get(LAST_EVENT_ID).cloned();
-    let resumes = last.is_some();
+    // An id from before a loss means nothing to the server now: what it was for has its error instead.
+    let named = headers.get(LAST_EVENT_ID);
+    let mut last = named.and_then(|id| events::at_leg(id, &leg));
+    let resumes = named.is_some();
     let mut renewed = false;
     let response = loop {
         match get(shield, headers, &leg, last.clone()).await {
@@ -145,11 +148,12 @@ impl Watch {
         let mut events = Events::new(first, limit);
         loop {
             self.abandon().await;
+            let counted = self.shield.shared.metrics.stream(StreamKind::UpstreamGet);
             let began = Instant::now();
             if self.follow(&mut events).await || began.elapsed() >= STOOD {
                 backoff.reset();
             }
-            drop(events);
+            drop((events, counted));
             if self.answered {
                 return;
             }
@@ -187,7 +191,7 @@ impl Watch {
             }
         }
         // A client that has gone is noticed elsewhere.
-        let _ = self.feeder.send(events::encode(event, self.leg.primes())).await;
+        let _ = self.feeder.send(events::encode(event, &self.leg)).await;
     }
 
     /// Calls that the client may have come back for and that ended with an earlier leg get their errors.
