@@ -197,12 +197,27 @@ fn unwise_settings_are_told() {
             "upstream.a.session.affinity",
         ),
         ("[admin]\naddress = '0.0.0.0:9464'\n[upstream.a]\nurl = 'builtin:demo'", "admin.address"),
+        (
+            "[upstream.a]\nurl = 'builtin:demo'\nera = 'modern'\nsession = { shield = true }",
+            "upstream.a.session.shield",
+        ),
+        (
+            "[upstream.a]\nurl = 'builtin:demo'\ntimeouts = { reconnect = '1m' }",
+            "upstream.a.timeouts.reconnect_max",
+        ),
+        (
+            "[upstream.a]\nurl = 'builtin:demo'\nlimits = { message_bytes = '32KiB' }",
+            "upstream.a.limits.flow_bytes",
+        ),
         ("[listen]\nallowed_origins = ['*']\n[upstream.a]\nurl = 'builtin:demo'", "listen.allowed_origins"),
     ] {
         let warnings = load(text).warnings;
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(warnings[0].starts_with(&format!("{path}: ")), "{warnings:?}");
     }
+    // Not the same address, and yet only one of them can have the port.
+    let twice = "[listen]\naddress = '0.0.0.0:9464'\n[admin]\naddress = '127.0.0.1:9464'\n[upstream.a]\nurl = 'builtin:demo'";
+    assert!(load(twice).warnings.iter().any(|warning| warning.starts_with("admin.address: the same port")));
     let open = "[listen]\naddress = '0.0.0.0:1'\n[upstream.a]\nurl = 'builtin:demo'\nauthorization = { value = 'x' }";
     assert_eq!(load(open).warnings.len(), 3);
     for url in [

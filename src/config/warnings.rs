@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::{Authorization, Config, SessionScope, Target, Upstream, net};
+use super::{Authorization, Config, EraSetting, SessionScope, Target, Upstream, net};
 
 /// A remark on the setting at `path`.
 #[derive(Debug)]
@@ -44,6 +44,18 @@ pub(super) fn of(config: &Config) -> Vec<Warning> {
         let text = format!("{} lets other machines read the metrics", admin.address);
         warn("admin.address".into(), text);
     }
+    if let Some(admin) = &config.admin
+        && admin.address.port() == address.port()
+        && address.port() != 0
+        && (admin.address.ip() == address.ip()
+            || address.ip().is_unspecified()
+            || admin.address.ip().is_unspecified())
+    {
+        warn(
+            "admin.address".into(),
+            format!("the same port as listen.address, {address}: only one can have it"),
+        );
+    }
     for upstream in &config.upstreams {
         of_upstream(upstream, exposed, &mut warn);
     }
@@ -69,5 +81,15 @@ fn of_upstream(upstream: &Upstream, exposed: bool, warn: &mut impl FnMut(String,
     }
     if upstream.session.scope == SessionScope::Request && upstream.session.affinity.is_some() {
         warn(at("session.affinity"), "no effect with session.scope = \"request\"".into());
+    }
+    if upstream.session.shield && upstream.era == EraSetting::Modern {
+        warn(at("session.shield"), "no effect with era = \"modern\"".into());
+    }
+    if upstream.timeouts.reconnect > upstream.timeouts.reconnect_max {
+        warn(at("timeouts.reconnect_max"), "less than timeouts.reconnect, which then counts for both".into());
+    }
+    if upstream.limits.flow_bytes > upstream.limits.message_bytes {
+        let text = "more than limits.message_bytes, so no result goes on before it is whole";
+        warn(at("limits.flow_bytes"), text.into());
     }
 }

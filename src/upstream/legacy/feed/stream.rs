@@ -53,15 +53,25 @@ pub(super) async fn follow(asker: &Asker<'_>, feed: &Feed) {
     let timeouts = &asker.legacy.shared.settings.timeouts;
     let mut backoff = Backoff::new(timeouts.reconnect, timeouts.reconnect_max);
     let mut from = Resumption::default();
+    let upstream = &asker.legacy.shared.settings.name;
+    let mut away = false;
     loop {
         match opened(asker, feed, &from).await {
             Opened::Lost => return,
             Opened::Never(why) => {
-                tracing::debug!(upstream = %asker.legacy.shared.settings.name, why, "no stream for messages outside calls");
+                tracing::debug!(upstream, why, "no stream for messages outside calls");
                 feed.stream_is(Stream::Absent);
                 return std::future::pending().await;
             }
-            Opened::Later => feed.may_miss(),
+            Opened::Later => {
+                if !std::mem::replace(&mut away, true) {
+                    tracing::warn!(
+                        upstream,
+                        "the upstream server's stream cannot be opened now; subscriptions wait for it"
+                    );
+                }
+                feed.may_miss();
+            }
             Opened::Forgotten => {
                 from.last_event = None;
                 feed.may_miss();
@@ -72,6 +82,9 @@ pub(super) async fn follow(asker: &Asker<'_>, feed: &Feed) {
                     feed.subscribe_again();
                 }
                 feed.stream_is(Stream::Open);
+                if std::mem::take(&mut away) {
+                    tracing::info!(upstream, "the upstream server's stream is open again");
+                }
                 let _counted = asker.legacy.shared.metrics.stream(StreamKind::UpstreamGet);
                 let since = Instant::now();
                 let broken = read(asker, &mut messages).await;
