@@ -6,12 +6,14 @@
 
 use super::super::reply::{Arrival, Break, Messages, Refusal, Reply};
 use super::ask::Asker;
+use super::at_work::{AtWork, Sent};
 use super::gate::{self, Gate};
 use super::pool::Lease;
-use super::{Legacy, Session, level, question};
+use super::wants::{Aside, Wants};
+use super::{Legacy, level, question};
 use crate::exchange::{Call, Event, Fault, FaultKind, Outcome, Replan, Sender};
 use crate::telemetry::metrics::{UpstreamLimit, Waiting};
-use crate::translate::declared::{self, LogLevel, Question};
+use crate::translate::declared::Question;
 use crate::translate::flow::Plan;
 use crate::translate::listen::Notice;
 use crate::translate::notify::{self, Kind, Progress};
@@ -26,54 +28,14 @@ use hyper::header::HeaderValue;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use tokio::time::{sleep, sleep_until};
-use tracing::Instrument;
 
 /// The shortest pause that a server may name before a stream is taken up again.
 const RESUME_AFTER_LEAST: Duration = Duration::from_millis(100);
 
 /// Answers to a server's requests that may be on their way at once for one call; a server that asks faster waits.
 const REPLIES: usize = 8;
-
-/// What has been sent for the call, for its cancellation.
-struct Sent {
-    lease: Lease,
-    /// The number it was sent under last; `None` while nothing is on its way.
-    number: Option<u64>,
-    /// The call ends here though the server still works on it.
-    abandoned: bool,
-}
-
-/// What the caller wants to see on the way.
-struct Wants {
-    token: Option<Bytes>,
-    log: Option<LogLevel>,
-}
-
-impl Wants {
-    /// Puts the call among those of its session that want notifications, if it does.
-    fn aside(&self, session: &Arc<Session>, number: u64) -> Option<Aside> {
-        if self.token.is_none() && self.log.is_none() {
-            return None;
-        }
-        let from = session.beside.enter(number, self.log, self.token.is_some());
-        Some(Aside { session: session.clone(), number, from })
-    }
-}
-
-/// Where notifications arrive that come on another stream of the session.
-struct Aside {
-    session: Arc<Session>,
-    number: u64,
-    from: mpsc::Receiver<Notification>,
-}
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        self.session.beside.leave(self.number);
-    }
-}
 
 /// Why an attempt gave no outcome.
 enum Trouble {
@@ -90,9 +52,7 @@ impl From<Fault> for Trouble {
 }
 
 pub(super) async fn run(legacy: Arc<Legacy>, call: Arc<Call>, lease: Lease, sender: Sender) {
-    let sent = Sent { lease, number: None, abandoned: false };
-    let mut at_work =
-        AtWork { legacy: legacy.clone(), call: call.clone(), sent: Some(sent), reason: CLIENT_GONE };
+    let mut at_work = AtWork::new(&legacy, &call, lease);
     let Some(sent) = &mut at_work.sent else { return };
     // Looked at afterwards, so by a reference that ends before.
     let end = {
@@ -118,47 +78,8 @@ pub(super) async fn run(legacy: Arc<Legacy>, call: Arc<Call>, lease: Lease, send
     }
 }
 
-const CLIENT_GONE: &str = "the client closed its request";
-
-/// A call on its way. Dropping it cancels the call at the server: at the end of `run`, or in the middle with whoever polls
-/// it, which is its client's going away.
-struct AtWork {
-    legacy: Arc<Legacy>,
-    call: Arc<Call>,
-    /// `None` once there is nothing to cancel.
-    sent: Option<Sent>,
-    reason: &'static str,
-}
-
-impl Drop for AtWork {
-    fn drop(&mut self) {
-        let Some(sent) = self.sent.take().filter(|sent| sent.number.is_some()) else { return };
-        let (legacy, call) = (self.legacy.clone(), self.call.clone());
-        let stopped = self.reason == CLIENT_GONE && legacy.shared.shutdown.is_cut();
-        let reason = if stopped { "the proxy was stopped" } else { self.reason };
-        let cancel = async move { cancel(&legacy, &call, &sent, reason).await };
-        // Owned by the tracker; bounded by the time that `initialize` may take. A task, since nobody may poll the call
-        // any more: who waited for it has its outcome or has gone.
-        drop(self.legacy.shared.shutdown.spawn(cancel.in_current_span()));
-    }
-}
-
-/// Tells the server that nobody waits any more; a bare disconnect means nothing to it (A12.19).
-async fn cancel(legacy: &Arc<Legacy>, call: &Call, sent: &Sent, reason: &'static str) {
-    let Some(number) = sent.number else { return };
-    let message = Payload::from(format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number},"reason":"{reason}"}}}}"#
-    ));
-    if let Err(fault) = legacy.post(sent.lease.session(), &call.headers, message).await {
-        tracing::debug!(upstream = %legacy.shared.settings.name, %fault, "a cancellation did not reach the upstream server");
-    }
-}
-
 async fn attempts(legacy: &Arc<Legacy>, call: &Arc<Call>, sender: &Sender, sent: &mut Sent) -> Outcome {
-    let wants = Wants {
-        token: declared::progress_token(&call.request).map(Bytes::copy_from_slice),
-        log: declared::log_level(&call.request),
-    };
+    let wants = Wants::of(&call.request);
     let mut renewed = false;
     loop {
         match attempt(legacy, call, &wants, sender, sent).await {

@@ -7,6 +7,7 @@
 //! B14; architecture section 4, "Session pool".
 
 mod ask;
+mod at_work;
 mod beside;
 mod call;
 mod feed;
@@ -21,6 +22,7 @@ mod question;
 mod relay;
 mod session;
 mod shield;
+mod wants;
 
 pub use listen::Listening;
 pub use open::OpenFault;
