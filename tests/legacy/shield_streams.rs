@@ -391,3 +391,32 @@ async fn c13_priming_events_reach_only_clients_that_know_them() {
         assert_eq!(datas, expected, "{version}");
     }
 }
+
+/// Servers of the official SDKs answer 409 while they take the former stream to be open.
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_the_server_takes_to_be_open_still_is_tried_again() {
+    for (conflicts, status) in [(3, 200), (99, 409)] {
+        let base = LegacyServer::new();
+        let counting = base.clone();
+        let server = base.on("GET", move |_, mut reply: Reply| {
+            let before = counting.count("GET");
+            async move {
+                if before < conflicts {
+                    let text = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Conflict"},"id":null}"#;
+                    return reply.json(409, text).await;
+                }
+                reply.stream().await;
+                reply.never().await;
+            }
+        });
+        let (proxy, up) = shielded(&server).await;
+        let old = Old::latest(&proxy).await;
+        let answer = proxy.open(&old.get()).await;
+        assert_eq!(answer.status, status);
+        assert!(up.requests().iter().filter(|seen| seen.verb == "GET").count() <= 6);
+        if status == 409 {
+            let done = answer.done().await;
+            assert_eq!(done.message.get("id"), None, "no id, and no null: {}", done.raw);
+        }
+    }
+}

@@ -83,12 +83,13 @@ fn refused(shield: &Shield, session: &Shielded, passed: &Passed) -> Fault {
     Fault::new(kind, text).with_retry_after(headers.get(RETRY_AFTER).cloned())
 }
 
-/// Whether the session is gone by the word of a POST, which a refused GET alone does not say (C08).
-pub(super) async fn is_lost(shield: &Shield, leg: &Leg, headers: &HeaderMap) -> bool {
-    match ask(shield, leg, headers, "ping", None).await {
-        Some(refusal) => gate::judge(&refusal, None, leg.id.is_some()) == Gate::Lost,
-        None => false,
-    }
+/// Whether the session is gone by the word of a POST, which a refused GET alone does not say (C08). `None`: the server, in
+/// the middle of a restart maybe, did not say.
+pub(super) async fn is_lost(shield: &Shield, leg: &Leg, headers: &HeaderMap) -> Option<bool> {
+    let id = begin::unguessable().ok()?;
+    let ping = Payload::from(format!(r#"{{"jsonrpc":"2.0","id":"janus-{id}","method":"ping"}}"#));
+    let refusal = tell(&shield.shared, leg, headers, ping).await.ok()?;
+    Some(refusal.is_some_and(|refusal| gate::judge(&refusal, None, leg.id.is_some()) == Gate::Lost))
 }
 
 /// A request of the proxy's own. What is answered does not matter; a refusal is handed back.

@@ -29,12 +29,18 @@ use tokio::time::{Instant, sleep};
 /// A stream that lived this long, or on which something came, stood.
 const STOOD: Duration = Duration::from_secs(1);
 
+/// How often, and after which pauses, a client's GET is tried that a former one stands in the way of.
+const TRIES: usize = 5;
+const UNTIL_NOTICED: Duration = Duration::from_millis(200);
+
 /// What a GET comes to.
 enum Opened {
     Stream(Response<Incoming>),
     Lost,
     /// Not just now.
     Later(Fault),
+    /// The server has not noticed yet that the former stream is over (409).
+    Taken,
     /// The server's own answer.
     Passed(Passed),
 }
@@ -47,11 +53,20 @@ pub(super) async fn open(shield: &Arc<Shield>, session: Use, passage: &Passage) 
     let mut last = named.and_then(|id| events::at_leg(id, &leg));
     let resumes = named.is_some();
     let mut renewed = false;
+    let mut tries = 0;
     let response = loop {
         match get(shield, headers, &leg, last.clone()).await {
             Opened::Stream(response) => break response,
             Opened::Later(fault) => return Err(fault),
             Opened::Passed(passed) => return Ok(passed),
+            Opened::Taken if tries < TRIES => {
+                tries += 1;
+                sleep(UNTIL_NOTICED).await;
+            }
+            Opened::Taken => {
+                let text = "the upstream server still holds another stream of this session open";
+                return Ok(super::refusal(StatusCode::CONFLICT, &Carries::Stream, text));
+            }
             Opened::Lost if renewed => {
                 let text = "the upstream server lost the session again right after a new one";
                 return Err(Fault::bad_gateway(text));
@@ -100,6 +115,9 @@ async fn get(shield: &Shield, headers: &HeaderMap, leg: &Leg, last: Option<Heade
     if status.is_success() && content_type(response.headers()) == Some(ContentType::EventStream) {
         return Opened::Stream(response);
     }
+    if status == StatusCode::CONFLICT {
+        return Opened::Taken;
+    }
     if !matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND) {
         return match relay::judge(shared, &Carries::Stream, response).await {
             Ok(passed) => Opened::Passed(passed),
@@ -108,11 +126,14 @@ async fn get(shield: &Shield, headers: &HeaderMap, leg: &Leg, last: Option<Heade
     }
     let (head, body) = response.into_parts();
     let refusal = Refusal::read(status, head.headers.clone(), body, shared.limits).await;
-    if gate::judge(&refusal, None, leg.id.is_some()) == Gate::Lost
-        && renew::is_lost(shield, leg, headers).await
-    {
-        return Opened::Lost;
+    if gate::judge(&refusal, None, leg.id.is_some()) == Gate::Lost {
+        match renew::is_lost(shield, leg, headers).await {
+            Some(true) => return Opened::Lost,
+            Some(false) => {}
+            None => return Opened::Later(refusal.fault("the request for its stream")),
+        }
     }
+    // In words of the proxy's own: the server's are about a session that is not the client's.
     Opened::Passed(match status {
         // With 404 the client would give up a session that POST still accepts.
         StatusCode::NOT_FOUND => super::refusal(
@@ -120,7 +141,7 @@ async fn get(shield: &Shield, headers: &HeaderMap, leg: &Leg, last: Option<Heade
             &Carries::Stream,
             "the upstream server offers no stream for GET",
         ),
-        _ => Passed::Response(Response::from_parts(head, UpstreamBody::Read(refusal.body))),
+        _ => super::refusal(status, &Carries::Stream, "the upstream server refused its stream"),
     })
 }
 
@@ -219,6 +240,7 @@ impl Watch {
             match get(&self.shield, &self.headers, &self.leg, last).await {
                 Opened::Stream(response) => return Some(response),
                 Opened::Passed(_) => return None,
+                Opened::Taken => {}
                 Opened::Later(fault) => {
                     tracing::debug!(upstream = %self.shield.shared.settings.name, %fault, "a client's stream is not open at the server just now");
                 }
