@@ -6,16 +6,15 @@
 
 use crate::downstream::body::FrontBody;
 use crate::downstream::ends::Ends;
-use crate::downstream::modern::respond::{end_to_end, json, stream_headers};
+use crate::downstream::modern::respond::{self, json};
 use crate::downstream::record::Record;
 use crate::exchange::{Fault, FaultKind};
 use crate::upstream::UpstreamBody;
 use crate::upstream::legacy::Carries;
-use crate::upstream::modern::is_event_stream;
 use crate::wire::headers::MCP_SESSION_ID;
 use crate::wire::jsonrpc::{self, code};
 use crate::wire::payload::Payload;
-use hyper::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 use std::time::Duration;
 
@@ -25,19 +24,9 @@ pub(super) fn relayed(
     keep_alive: Duration,
     ends: Ends,
 ) -> Response<FrontBody> {
-    let (mut head, body) = response.into_parts();
-    let session = head.headers.get(MCP_SESSION_ID).cloned();
-    let streams = is_event_stream(&head.headers);
-    end_to_end(&mut head.headers);
-    if streams {
-        stream_headers(&mut head.headers);
-    }
-    if let Some(session) = session {
-        head.headers.insert(MCP_SESSION_ID, session);
-    }
-    let mut relayed = Response::new(FrontBody::relayed(body, streams, keep_alive, ends));
-    *relayed.status_mut() = head.status;
-    *relayed.headers_mut() = head.headers;
+    let session = response.headers().get(MCP_SESSION_ID).cloned();
+    let mut relayed = respond::relayed(response, keep_alive, ends);
+    relayed.headers_mut().extend(session.map(|id| (HeaderName::from_static(MCP_SESSION_ID), id)));
     relayed
 }
 

@@ -9,6 +9,8 @@ use crate::downstream::ends::Ends;
 use crate::downstream::record::Record;
 use crate::exchange::{Fault, FaultKind, Outcome, Receiver};
 use crate::telemetry::metrics::Ended;
+use crate::upstream::UpstreamBody;
+use crate::upstream::modern::is_event_stream;
 use crate::wire::headers::{Accepts, EVENT_STREAM, JSON};
 use crate::wire::jsonrpc::{self, Id, code};
 use crate::wire::payload::Payload;
@@ -19,6 +21,7 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 use smallvec::SmallVec;
+use std::time::Duration;
 
 /// `no-transform` keeps intermediaries from compressing, and so from buffering, a stream.
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-cache, no-store, no-transform");
@@ -178,7 +181,7 @@ pub(in crate::downstream) fn stream(body: FrontBody) -> Response<FrontBody> {
     response
 }
 
-pub(in crate::downstream) fn stream_headers(headers: &mut HeaderMap) {
+fn stream_headers(headers: &mut HeaderMap) {
     headers.insert(CACHE_CONTROL, NO_STORE);
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 }
@@ -201,8 +204,26 @@ const OWN: [&str; 13] = [
     "access-control-allow-credentials",
 ];
 
+/// The server's own response on its way to the client.
+pub(in crate::downstream) fn relayed(
+    response: Response<UpstreamBody>,
+    keep_alive: Duration,
+    ends: Ends,
+) -> Response<FrontBody> {
+    let (mut head, body) = response.into_parts();
+    let streams = is_event_stream(&head.headers);
+    end_to_end(&mut head.headers);
+    if streams {
+        stream_headers(&mut head.headers);
+    }
+    let mut relayed = Response::new(FrontBody::relayed(body, streams, keep_alive, ends));
+    *relayed.status_mut() = head.status;
+    *relayed.headers_mut() = head.headers;
+    relayed
+}
+
 /// Takes out of a server's response headers what is between the proxy and the server alone (A13.4, A13.10).
-pub(in crate::downstream) fn end_to_end(headers: &mut HeaderMap) {
+fn end_to_end(headers: &mut HeaderMap) {
     let listed: SmallVec<[HeaderName; 4]> = headers
         .get_all(CONNECTION)
         .iter()

@@ -13,7 +13,6 @@ use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Step};
 use crate::relay::{Exchange, Reply};
 use crate::telemetry::metrics::{Ended, What};
 use crate::translate::notify;
-use crate::upstream::modern::is_event_stream;
 use crate::upstream::{Upstream, UpstreamBody};
 use crate::wire::headers::Accepts;
 use crate::wire::jsonrpc::{Id, Notification, Request, code};
@@ -148,22 +147,13 @@ impl Inner {
         deadline: Instant,
         record: &mut Record,
     ) -> Response<FrontBody> {
-        let (mut head, body) = response.into_parts();
-        record.outcome(if head.status.is_success() { Ended::Relayed } else { Ended::RelayedError });
-        let streams = is_event_stream(&head.headers);
-        respond::end_to_end(&mut head.headers);
-        if streams {
-            respond::stream_headers(&mut head.headers);
-        }
+        record.outcome(if response.status().is_success() { Ended::Relayed } else { Ended::RelayedError });
         // A subscription lives until either side ends it, or the proxy drains; every other answer is due in time.
         let ends = match method {
             Method::Listen => Ends::drain(self.shutdown.clone(), &id),
             _ => Ends::at(deadline, self.shutdown.clone()),
         };
-        let mut relayed = Response::new(FrontBody::relayed(body, streams, self.timeouts.keep_alive, ends));
-        *relayed.status_mut() = head.status;
-        *relayed.headers_mut() = head.headers;
-        relayed
+        respond::relayed(response, self.timeouts.keep_alive, ends)
     }
 
     pub(in crate::downstream) async fn notification(

@@ -7,6 +7,7 @@
 use super::super::reply::{Arrival, Break, Messages, Refusal, Reply};
 use super::ask::Asker;
 use super::at_work::{AtWork, Sent};
+use super::backoff::Backoff;
 use super::gate::{self, Gate};
 use super::pool::Lease;
 use super::wants::{Aside, Wants};
@@ -30,9 +31,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, sleep_until};
-
-/// The shortest pause that a server may name before a stream is taken up again.
-const RESUME_AFTER_LEAST: Duration = Duration::from_millis(100);
 
 /// Answers to a server's requests that may be on their way at once for one call; a server that asks faster waits.
 const REPLIES: usize = 8;
@@ -272,8 +270,8 @@ impl Stream<'_> {
         let shared = &self.legacy.shared;
         let last_event = HeaderValue::from_bytes(last_event).map_err(|_| no_answer())?;
         let timeouts = &shared.settings.timeouts;
-        let most = timeouts.reconnect_max.max(RESUME_AFTER_LEAST);
-        sleep(retry.unwrap_or(timeouts.reconnect).clamp(RESUME_AFTER_LEAST, most)).await;
+        // Always a first pause: a caller waits, and the number of tries is bounded.
+        sleep(Backoff::new(timeouts.reconnect, timeouts.reconnect_max).pause(retry)).await;
         let head = shared.heads.stream(&self.call.headers, self.sent.lease.session(), Some(last_event));
         let response = match shared.transport.send(head, Payload::default()).await {
             Ok(response) if response.status().is_server_error() => return Ok(None),

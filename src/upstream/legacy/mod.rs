@@ -8,6 +8,7 @@
 
 mod ask;
 mod at_work;
+mod backoff;
 mod beside;
 mod call;
 mod feed;

@@ -6,12 +6,9 @@
 //! what a listener gets of it (`listeners`), nor what the client is told (`relay::listen`).
 //! Rules: A1.8, A3.10, B9.1-B9.6, A12.13; vectors D31, D95, D96; cases C08, C48.
 
-mod backoff;
 mod run;
 mod state;
 mod stream;
-
-pub(super) use backoff::Backoff;
 
 use super::Legacy;
 use super::listeners::Listener;

@@ -5,8 +5,8 @@
 
 use super::super::Legacy;
 use super::super::ask::{Answer, Asker};
+use super::super::backoff::Backoff;
 use super::super::pool::Lease;
-use super::backoff::Backoff;
 use super::state::{Status, Step};
 use super::{Feed, stream};
 use crate::exchange::Call;

@@ -7,9 +7,9 @@
 
 use super::super::super::reply::{Break, Messages, Refusal, Reply};
 use super::super::ask::Asker;
+use super::super::backoff::Backoff;
 use super::super::question;
 use super::Feed;
-use super::backoff::Backoff;
 use super::state::Stream;
 use crate::telemetry::metrics::StreamKind;
 use crate::translate::listen::Notice;

@@ -7,7 +7,7 @@
 use super::super::super::Shared;
 use super::super::super::reply::{self, Refusal, UpstreamBody, content_type};
 use super::super::super::transport::RequestHead;
-use super::super::feed::Backoff;
+use super::super::backoff::Backoff;
 use super::super::gate::{self, Gate};
 use super::super::relay::{self, Carries, Passage, Passed};
 use super::Shield;

@@ -5,7 +5,7 @@
 //! answer that was missed, or with the error that there will be none. Rules: A12.14, A13.5, B8.3; cases C08, C10, C16.
 
 use super::super::super::reply::{self, Refusal, UpstreamBody, content_type};
-use super::super::feed::Backoff;
+use super::super::backoff::Backoff;
 use super::super::gate::{self, Gate};
 use super::super::relay::{self, Carries, Passage, Passed};
 use super::events::{self, Events};

@@ -1,4 +1,4 @@
-//! How long to wait before a stream is opened again.
+//! How long to wait before a stream is opened or taken up again.
 //!
 //! Owns the growth from `timeouts.reconnect` to `timeouts.reconnect_max` and the jitter, so that many proxies do not
 //! come back to a restarted server in one moment.
@@ -10,30 +10,31 @@ use std::time::Duration;
 const LEAST: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
-pub(in crate::upstream::legacy) struct Backoff {
+pub(super) struct Backoff {
     first: Duration,
     most: Duration,
     next: Duration,
 }
 
 impl Backoff {
-    pub(in crate::upstream::legacy) fn new(first: Duration, most: Duration) -> Self {
+    pub(super) fn new(first: Duration, most: Duration) -> Self {
         let most = most.max(first);
         Self { first, most, next: first }
     }
 
     /// The stream stood, so the next pause is a first one.
-    pub(in crate::upstream::legacy) fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.next = self.first;
     }
 
     /// The pause that is due now; `hint` is what the server asked for.
-    pub(in crate::upstream::legacy) fn pause(&mut self, hint: Option<Duration>) -> Duration {
-        let base = hint.map_or(self.next, |hint| hint.clamp(LEAST, self.most).max(self.next.min(self.most)));
-        let base = if self.next == self.first {
-            hint.map_or(base, |hint| hint.clamp(LEAST, self.most))
-        } else {
-            base
+    pub(super) fn pause(&mut self, hint: Option<Duration>) -> Duration {
+        let hint = hint.map(|hint| hint.clamp(LEAST, self.most));
+        let base = match hint {
+            // A first pause is the server's to choose; after failures it is no shorter than ours.
+            Some(hint) if self.next == self.first => hint,
+            Some(hint) => hint.max(self.next),
+            None => self.next,
         };
         self.next = (self.next * 2).min(self.most);
         jittered(base)
