@@ -1,67 +1,10 @@
 //! What a modern request declares about its client: capabilities, log level, name.
 //!
-//! Rules: A3.2-A3.7, A4.2-A4.4, A9.1. Only reads; the checks that refuse a request stand in `downstream::modern`.
+//! Rules: A4.2-A4.4, A9.1; what the capabilities mean is in `capabilities`. Only reads; the checks that refuse a request stand in `downstream::modern`.
 
 use crate::wire::json::{Cursor, Limits, Object, Span};
 use crate::wire::jsonrpc::{Request, string};
 use crate::wire::meta;
-
-/// What a legacy server may ask of its client in the middle of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question {
-    Elicitation,
-    UrlElicitation,
-    Sampling,
-    Roots,
-}
-
-impl Question {
-    /// `None` for a request that is no question, such as `ping`.
-    pub fn of(method: &str) -> Option<Self> {
-        Some(match method {
-            "elicitation/create" => Question::Elicitation,
-            "sampling/createMessage" => Question::Sampling,
-            "roots/list" => Question::Roots,
-            _ => return None,
-        })
-    }
-
-    /// The object for `requiredCapabilities` (A11.9).
-    pub fn required(self) -> &'static str {
-        match self {
-            Question::Elicitation => r#"{"elicitation":{}}"#,
-            Question::UrlElicitation => r#"{"elicitation":{"url":{}}}"#,
-            Question::Sampling => r#"{"sampling":{}}"#,
-            Question::Roots => r#"{"roots":{}}"#,
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Question::Elicitation | Question::UrlElicitation => "elicitation",
-            Question::Sampling => "sampling",
-            Question::Roots => "roots",
-        }
-    }
-}
-
-/// Whether the request's `clientCapabilities` allow the question. `{}` under `elicitation` means form mode (A3.5).
-pub fn allows(request: &Request, question: Question, limits: Limits) -> bool {
-    let Some(capabilities) = capabilities(request).and_then(|span| object(&request.text, span, limits))
-    else {
-        return false;
-    };
-    let text = &request.text;
-    let Some(declared) = capabilities.first(text, question.name()) else { return false };
-    match question {
-        Question::Sampling | Question::Roots => true,
-        Question::Elicitation | Question::UrlElicitation => {
-            let Some(modes) = object(text, declared, limits) else { return false };
-            let (form, url) = (modes.first(text, "form").is_some(), modes.first(text, "url").is_some());
-            if question == Question::UrlElicitation { url } else { form || !url }
-        }
-    }
-}
 
 /// The raw `clientCapabilities` object.
 pub fn capabilities(request: &Request) -> Option<Span> {

@@ -14,7 +14,7 @@ use bytes::Bytes;
 pub const OWN_INFO: &str = concat!(r#"{"name":"mcp-janus","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
 
 /// Extensions that mean the same in both eras (A3.7).
-const NEUTRAL_EXTENSIONS: [&str; 1] = ["io.modelcontextprotocol/ui"];
+pub(super) const NEUTRAL_EXTENSIONS: [&str; 1] = ["io.modelcontextprotocol/ui"];
 
 /// The `initialize` request. `client_info` is the caller's raw object, if it gave one.
 pub fn initialize_request(number: u64, capabilities: &str, client_info: Option<&[u8]>) -> Payload {

@@ -2,17 +2,26 @@
 //!
 //! Owns every rule of a message's content between a modern client and a legacy server: requests down (`request`),
 //! results, errors and notifications up (`result`, `flow`, `tools`, `error`, `notify`), capabilities and `server/discover`
-//! (`discover`), and what a request declares (`declared`). HTTP status codes and headers belong to the edges.
+//! (`capabilities`, `discover`), a server's questions up (`question`, `input_required`) and their answers down (`answer`), and
+//! what a request declares (`declared`). HTTP status codes and headers belong to the edges.
 
+pub mod answer;
+pub mod capabilities;
 pub mod declared;
 pub mod discover;
 pub mod error;
 pub mod flow;
+pub mod input_required;
 pub mod listen;
 pub mod notify;
+pub mod question;
 pub mod request;
 pub mod result;
 pub mod tools;
 
+#[cfg(test)]
+mod capabilities_tests;
+#[cfg(test)]
+mod question_tests;
 #[cfg(test)]
 mod tests;

@@ -379,27 +379,6 @@ fn a3_7_extensions_pass_by_allow_list() {
 }
 
 #[test]
-fn a3_5_what_a_request_declares() {
-    use declared::Question::{Elicitation, Roots, Sampling, UrlElicitation};
-    let allows = |capabilities: &str, question| {
-        let text = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"_meta":{{"io.modelcontextprotocol/clientCapabilities":{capabilities}}}}}}}"#
-        );
-        declared::allows(&request(&text), question, LIMITS)
-    };
-    assert!(allows(r#"{"elicitation":{}}"#, Elicitation) && !allows(r#"{"elicitation":{}}"#, UrlElicitation));
-    assert!(
-        allows(r#"{"elicitation":{"url":{}}}"#, UrlElicitation)
-            && !allows(r#"{"elicitation":{"url":{}}}"#, Elicitation)
-    );
-    assert!(
-        allows(r#"{"sampling":{}}"#, Sampling)
-            && !allows(r#"{"sampling":{}}"#, Roots)
-            && !allows("{}", Elicitation)
-    );
-}
-
-#[test]
 fn own_requests_are_json() {
     let id = Id::number(3);
     assert_eq!(id.raw(), "3");

@@ -2,9 +2,10 @@
 //!
 //! Owns: a strict scanner of RFC 8259 texts that records spans and builds no tree (`cursor`), one that reads a text in
 //! pieces as they come (`flow`), the recorded members of an object (`object`), string contents (`text`), and the splice
-//! that removes, replaces and inserts while every other byte survives (`splice`). It does not know JSON-RPC, MCP or any member's meaning, and never converts a
+//! that removes, replaces and inserts while every other byte survives (`splice`), and a text without its white space (`compact`). It does not know JSON-RPC, MCP or any member's meaning, and never converts a
 //! number: `1e400` and `-0` are bytes here.
 
+mod compact;
 mod cursor;
 mod flow;
 mod marks;
@@ -17,6 +18,7 @@ mod flow_tests;
 #[cfg(test)]
 mod tests;
 
+pub use compact::compact;
 pub use cursor::{Cursor, Limits, ScanError, ScanFault};
 pub use flow::{Mark, Scanner};
 pub use object::{Duplicate, Member, Object};
