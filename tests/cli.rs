@@ -34,6 +34,7 @@ fn wrong_command_lines_end_with_64_and_say_why() {
         ("serve --upstream http://a/ --era old", "modern"),
         ("serve --upstream http://a/ --authorization keep", "strip"),
         ("serve --upstream http://a/ --session-scope user", "principal"),
+        ("serve --upstream http://a/ --interactive no", "true"),
         ("serve --upstream http://a/ --tls-cert a.pem", "--tls-key"),
         ("serve --upstream http://a/ --log-format xml", "human"),
         ("serve --upstream http://a/ --colour red", "--colour"),
@@ -62,7 +63,7 @@ fn a_file_excludes_every_flag_but_those_about_the_log() {
         assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict, "{long}");
         seen += 1;
     }
-    assert_eq!(seen, 13);
+    assert_eq!(seen, 14);
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn what_comes_later_says_so() {
 fn flags_come_to_settings() {
     let line = "--log-level debug serve --upstream http://127.0.0.1:3000/mcp --listen [::1]:9000 --path /a/ \
                 --era legacy --header X-A=b=c --authorization strip --allow-host A.example --allow-origin https://a.example \
-                --session-scope request --log-format json --admin 127.0.0.1:9464";
+                --session-scope request --interactive false --log-format json --admin 127.0.0.1:9464";
     let Loaded { config, warnings } = load(line).unwrap();
     let upstream = &config.upstreams[0];
     assert_eq!(config.listen.address.to_string(), "[::1]:9000");
@@ -108,6 +109,7 @@ fn flags_come_to_settings() {
     assert_eq!((upstream.headers[0].0.as_str(), upstream.headers[0].1.expose()), ("x-a", "b=c"));
     assert!(matches!(upstream.authorization, Authorization::Strip));
     assert_eq!(upstream.session.scope, SessionScope::Request);
+    assert!(!upstream.interactive);
     assert_eq!((config.log.level.as_str(), config.log.format), ("debug", LogFormat::Json));
     assert_eq!(warnings, Vec::<String>::new());
     assert_eq!(load("serve --upstream builtin:demo").unwrap().config.upstreams[0].target, Target::Demo);

@@ -164,7 +164,10 @@ fn what_check_prints_loads_again() {
                 [upstream.a]\nurl = 'builtin:demo'\nauthorization = 'strip'\nsession.affinity = 'meta:$${a}'\n\
                 [upstream.b]\nurl = 'http://[::1]:3000/mcp?key=x'\nheaders = { x = 'y' }\nforward_headers = ['z']\n\
                 era = 'legacy'\nauthorization = { value = 'Basic abc' }\nca_files = ['tls/company-ca.pem']\n\
-                session = { affinity = 'header:q', scope = 'request' }\n\
+                session = { affinity = 'header:q', scope = 'request', max_per_key = 3 }\ninteractive = false\n\
+                limits = { rounds = 2, questions = 3, waiting_calls = 4 }\n\
+                timeouts = { gather = '1ms', answer = '1h', attribute = '1s', url = '0s', replay = '0s' }\n\
+                [limits]\nparked = 5\nparked_per_principal = 4\nreplay_bytes = 0\n\
                 [listen]\nallowed_hosts = ['a']\nallowed_origins = ['*']\n\
                 tls = { certificate = 'tls/server.crt', key = 'tls/server.key' }\n";
     let (dir, file) = place(full);
@@ -172,6 +175,11 @@ fn what_check_prints_loads_again() {
     let again = dir.path().join("again.toml");
     fs::write(&again, &first).unwrap();
     assert!(first.contains("[admin]\naddress = \"[::1]:9464\""), "{first}");
+    for set in
+        ["interactive = false", "answer = \"1h\"", "replay_bytes = \"0B\"", "max_per_key = 3", "rounds = 2"]
+    {
+        assert!(first.contains(set), "{set} is not in {first}");
+    }
     assert_eq!(load_file(&again, &env).unwrap().config.to_redacted_toml(), first);
 }
 
@@ -196,6 +204,15 @@ fn unwise_settings_are_told() {
             "[upstream.a]\nurl = 'builtin:demo'\nsession = { scope = 'request', affinity = 'header:x' }",
             "upstream.a.session.affinity",
         ),
+        (
+            "[upstream.a]\nurl = 'builtin:demo'\nsession = { scope = 'request', max_per_key = 2 }",
+            "upstream.a.session.max_per_key",
+        ),
+        (
+            "[upstream.a]\nurl = 'builtin:demo'\nsession = { max = 1, max_per_key = 2 }",
+            "upstream.a.session.max_per_key",
+        ),
+        ("[limits]\nparked = 1\n[upstream.a]\nurl = 'builtin:demo'", "limits.parked_per_principal"),
         ("[admin]\naddress = '0.0.0.0:9464'\n[upstream.a]\nurl = 'builtin:demo'", "admin.address"),
         (
             "[upstream.a]\nurl = 'builtin:demo'\nera = 'modern'\nsession = { shield = true }",

@@ -39,6 +39,7 @@ fn upstream(url: &str, ca_files: &[&Path]) -> Upstream {
         headers: vec![],
         forward_headers: vec![],
         ca_files: ca_files.iter().map(|path| path.to_path_buf()).collect(),
+        interactive: true,
         timeouts: UpstreamTimeouts {
             connect: LONG,
             probe: LONG,

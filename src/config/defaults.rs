@@ -55,6 +55,7 @@ impl Upstream {
             headers: Vec::new(),
             forward_headers: Vec::new(),
             ca_files: Vec::new(),
+            interactive: true,
             timeouts: UpstreamTimeouts::default(),
             limits: UpstreamLimits::default(),
             session: Session::default(),
@@ -86,6 +87,9 @@ impl Default for Limits {
             members: 1024,
             events: 64,
             event_bytes: MIB,
+            parked: 1024,
+            parked_per_principal: 256,
+            replay_bytes: 8 * MIB,
         }
     }
 }
@@ -120,6 +124,11 @@ impl Default for UpstreamTimeouts {
             reconnect: Duration::from_secs(1),
             reconnect_max: Duration::from_secs(30),
             pool_idle: Duration::from_secs(60),
+            gather: Duration::from_millis(25),
+            answer: Duration::from_secs(5 * 60),
+            attribute: Duration::from_secs(10),
+            url: Duration::from_secs(10),
+            replay: Duration::from_secs(30),
         }
     }
 }
@@ -132,6 +141,9 @@ impl Default for UpstreamLimits {
             pool_connections: 64,
             redirects: 3,
             resumptions: 5,
+            rounds: 8,
+            questions: 64,
+            waiting_calls: 256,
         }
     }
 }
@@ -142,6 +154,7 @@ impl Default for Session {
             scope: SessionScope::Principal,
             affinity: None,
             max: 1024,
+            max_per_key: 1,
             idle: Duration::from_secs(10 * 60),
             shield: false,
         }

@@ -56,6 +56,9 @@ pub struct ServeFlags {
     /// Whether a legacy server sees one session per caller or a fresh one per call [default: principal]
     #[arg(long, value_name = "SCOPE", conflicts_with = "config", value_parser = ["principal", "request"])]
     pub session_scope: Option<String>,
+    /// Whether a legacy server may ask its client something in the middle of a call [default: true]
+    #[arg(long, value_name = "WHETHER", conflicts_with = "config", value_parser = ["true", "false"])]
+    pub interactive: Option<String>,
 }
 
 /// `probe`.
@@ -109,6 +112,7 @@ pub fn from_flags(flags: &ServeFlags) -> Result<Loaded, ConfigError> {
     upstream.path = leaf(flags.path.as_ref());
     upstream.era = leaf(flags.era.as_ref());
     upstream.session.scope = leaf(flags.session_scope.as_ref());
+    upstream.interactive = leaf(flags.interactive.as_ref());
     let tls = (flags.tls_cert.is_some() || flags.tls_key.is_some())
         .then(|| raw::Tls { certificate: leaf(flags.tls_cert.as_ref()), key: leaf(flags.tls_key.as_ref()) });
     let file = raw::File {
@@ -226,6 +230,7 @@ fn flag(path: &str, url: &str) -> String {
         "authorization.value" => "--header authorization",
         "ca_files" => "--ca-file",
         "session.scope" => "--session-scope",
+        "interactive" => "--interactive",
         "listen.address" => "--listen",
         "admin.address" => "--admin",
         "listen.tls.certificate" => "--tls-cert",

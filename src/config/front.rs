@@ -116,6 +116,14 @@ fn limits(raw: &raw::Limits, dir: &Path) -> Result<Limits, ConfigError> {
         members: table.count("members", &raw.members, default.members, 8..=1_000_000)?,
         events: table.count("events", &raw.events, default.events, 1..=65_536)?,
         event_bytes: table.size("event_bytes", &raw.event_bytes, default.event_bytes, 1 << 10..=1 << 30)?,
+        parked: table.count("parked", &raw.parked, default.parked, 1..=1_000_000)?,
+        parked_per_principal: table.count(
+            "parked_per_principal",
+            &raw.parked_per_principal,
+            default.parked_per_principal,
+            1..=1_000_000,
+        )?,
+        replay_bytes: table.size("replay_bytes", &raw.replay_bytes, default.replay_bytes, 0..=1 << 30)?,
     })
 }
 

@@ -61,6 +61,9 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("limits", "members", "0", "0", "8 to 1000000"),
     ("limits", "events", "0", "0", "1 to 65536"),
     ("limits", "event_bytes", "1", "1", "1KiB to 1GiB"),
+    ("limits", "parked", "0", "0", "1 to 1000000"),
+    ("limits", "parked_per_principal", "1000001", "1000001", "1 to 1000000"),
+    ("limits", "replay_bytes", "'2GiB'", "\"2GiB\"", "0B to 1GiB"),
     ("timeouts", "header", "'0s'", "\"0s\"", "1ms to 1h"),
     ("timeouts", "body", "30", "30", "\"30s\""),
     ("timeouts", "idle", "'forever'", "\"forever\"", "1ms to 1d"),
@@ -102,22 +105,34 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("up", "ca_files", "'ca.pem'", "\"ca.pem\"", "array"),
     ("up", "ca_files[0]", "[1]", "1", "name of a file"),
     ("up", "ca_files[0]", "['ca.pem']", "ca.pem", "one certificate"),
+    ("up", "interactive", "'yes'", "\"yes\"", "true or false"),
     ("timeouts@", "connect", "'0s'", "\"0s\"", "1ms to 1h"),
     ("timeouts@", "probe", "'0s'", "\"0s\"", "1ms to 1h"),
     ("timeouts@", "initialize", "'0s'", "\"0s\"", "1ms to 1h"),
     ("timeouts@", "request", "'0s'", "\"0s\"", "1ms to 1d"),
     ("timeouts@", "request", "'30'", "\"30\"", "\"30s\""),
     ("timeouts@", "pool_idle", "'-1s'", "\"-1s\"", "0s to 1d"),
+    ("timeouts@", "gather", "'0ms'", "\"0ms\"", "1ms to 1s"),
+    ("timeouts@", "gather", "'1001ms'", "\"1001ms\"", "1ms to 1s"),
+    ("timeouts@", "answer", "'999ms'", "\"999ms\"", "1s to 1d"),
+    ("timeouts@", "answer", "'25h'", "\"25h\"", "1s to 1d"),
+    ("timeouts@", "attribute", "'0s'", "\"0s\"", "1ms to 1h"),
+    ("timeouts@", "url", "'2h'", "\"2h\"", "0s to 1h"),
+    ("timeouts@", "replay", "30", "30", "0s to 1h"),
     ("limits@", "message_bytes", "0", "0", "1KiB to 2GiB"),
     ("limits@", "flow_bytes", "'3GiB'", "\"3GiB\"", "1KiB to 2GiB"),
     ("limits@", "pool_connections", "-1", "-1", "0 to 65536"),
     ("limits@", "redirects", "11", "11", "0 to 10"),
     ("limits@", "resumptions", "'x'", "\"x\"", "0 to 100"),
+    ("limits@", "rounds", "0", "0", "1 to 1000"),
+    ("limits@", "questions", "0", "0", "1 to 65536"),
+    ("limits@", "waiting_calls", "65537", "65537", "1 to 65536"),
     ("session@", "scope", "'user'", "\"user\"", "\"principal\" or \"request\""),
     ("session@", "affinity", "'x-id'", "\"x-id\"", "\"header:NAME\""),
     ("session@", "affinity", "'header:a b'", "\"header:a b\"", "\"header:NAME\""),
     ("session@", "affinity", "'meta:'", "\"meta:\"", "\"meta:KEY\""),
     ("session@", "max", "0", "0", "1 to 1000000"),
+    ("session@", "max_per_key", "0", "0", "1 to 1000"),
     ("session@", "shield", "'on'", "\"on\"", "true or false"),
     ("session@", "idle", "'0s'", "\"0s\"", "1ms to 1d"),
 ];
@@ -308,4 +323,26 @@ fn settings_arrive_in_the_form_they_are_compared_in() {
     assert!(matches!(&upstream.authorization, Authorization::Fixed(s) if s.expose() == "Bearer from-env"));
     assert_eq!(upstream.session.affinity, Some(Affinity::Header("x-id".to_owned())));
     assert_eq!(upstream.session.idle, Duration::from_secs(90));
+}
+
+/// B1, B5: the ends of the ranges, which are all accepted, and what they are as values.
+#[test]
+fn settings_about_questions_arrive() {
+    let text = top("[limits]\nparked = 1\nparked_per_principal = 1\nreplay_bytes = 0")
+        + "interactive = 'false'\n\
+           [upstream.api.timeouts]\ngather = '1s'\nanswer = '1d'\nattribute = '1ms'\nurl = '0s'\nreplay = '0s'\n\
+           [upstream.api.limits]\nrounds = 1\nquestions = 1\nwaiting_calls = 1\n\
+           [upstream.api.session]\nmax_per_key = 1000\n";
+    let loaded = load(&text).unwrap();
+    assert_eq!(loaded.warnings, Vec::<String>::new());
+    let (front, upstream) = (&loaded.config.limits, &loaded.config.upstreams[0]);
+    assert_eq!((front.parked, front.parked_per_principal, front.replay_bytes), (1, 1, 0));
+    assert!(!upstream.interactive);
+    let times = &upstream.timeouts;
+    assert_eq!((times.gather, times.answer), (Duration::from_secs(1), Duration::from_secs(86_400)));
+    assert_eq!((times.attribute, times.url), (Duration::from_millis(1), Duration::ZERO));
+    assert_eq!(times.replay, Duration::ZERO);
+    let limits = &upstream.limits;
+    assert_eq!((limits.rounds, limits.questions, limits.waiting_calls), (1, 1, 1));
+    assert_eq!(upstream.session.max_per_key, 1000);
 }

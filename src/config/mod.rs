@@ -97,6 +97,12 @@ pub struct Limits {
     pub events: usize,
     /// Bytes of such notifications; one that is larger waits until it is alone.
     pub event_bytes: usize,
+    /// Calls of all callers whose question waits for its answer; above: the question is refused and the call gets 503.
+    pub parked: usize,
+    /// The same of one caller.
+    pub parked_per_principal: usize,
+    /// Bytes of last answers that are kept for clients that did not get theirs (B1.6); 0: none is kept.
+    pub replay_bytes: usize,
 }
 
 /// `[timeouts]`: times of the front.
@@ -147,6 +153,8 @@ pub struct Upstream {
     pub forward_headers: Vec<String>,
     /// PEM files with further certificate authorities.
     pub ca_files: Vec<PathBuf>,
+    /// Whether a legacy server learns what its client could be asked; if not, it is told that nothing can (B5).
+    pub interactive: bool,
     pub timeouts: UpstreamTimeouts,
     pub limits: UpstreamLimits,
     pub session: Session,
@@ -195,6 +203,16 @@ pub struct UpstreamTimeouts {
     pub reconnect_max: Duration,
     /// An idle pooled connection is closed after this.
     pub pool_idle: Duration,
+    /// How long further questions of a call are waited for before its client is asked (B1.4).
+    pub gather: Duration,
+    /// How long a question waits for the client's answer; then its call is given up (B1.7).
+    pub answer: Duration,
+    /// How long a question is held of which it is not known which call it belongs to (B5).
+    pub attribute: Duration,
+    /// How long a call that is sent again waits until the server says that the page has been done with (B4.1).
+    pub url: Duration,
+    /// How long the last answer is kept for a client that did not get it (B1.6).
+    pub replay: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -209,6 +227,12 @@ pub struct UpstreamLimits {
     pub redirects: usize,
     /// Times one stream is resumed with `Last-Event-ID` without a new event in between.
     pub resumptions: usize,
+    /// Times that the client of one call is asked (B1.5).
+    pub rounds: usize,
+    /// Questions of one call that are open at once; also questions of one session whose call is not known yet.
+    pub questions: usize,
+    /// Calls of one session that wait until another one is over, so that a question can be attributed (B5).
+    pub waiting_calls: usize,
 }
 
 /// `[upstream.NAME.session]`: sessions that the proxy owns at a legacy upstream (architecture: session pool).
@@ -219,6 +243,8 @@ pub struct Session {
     pub affinity: Option<Affinity>,
     /// Sessions open at once; above: the one idle longest is closed, else 503.
     pub max: usize,
+    /// Sessions of one key at a server that asks outside its calls' streams, where calls go one at a time (B5).
+    pub max_per_key: usize,
     /// A session without a call is closed with DELETE after this.
     pub idle: Duration,
     /// Legacy clients' sessions are the proxy's own and outlive the server's.

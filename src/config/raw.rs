@@ -58,6 +58,9 @@ pub(super) struct Limits {
     pub(super) members: Leaf,
     pub(super) events: Leaf,
     pub(super) event_bytes: Leaf,
+    pub(super) parked: Leaf,
+    pub(super) parked_per_principal: Leaf,
+    pub(super) replay_bytes: Leaf,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -91,6 +94,7 @@ pub(super) struct Upstream {
     pub(super) headers: Leaf,
     pub(super) forward_headers: Leaf,
     pub(super) ca_files: Leaf,
+    pub(super) interactive: Leaf,
     pub(super) timeouts: UpstreamTimeouts,
     pub(super) limits: UpstreamLimits,
     pub(super) session: Session,
@@ -107,6 +111,11 @@ pub(super) struct UpstreamTimeouts {
     pub(super) reconnect: Leaf,
     pub(super) reconnect_max: Leaf,
     pub(super) pool_idle: Leaf,
+    pub(super) gather: Leaf,
+    pub(super) answer: Leaf,
+    pub(super) attribute: Leaf,
+    pub(super) url: Leaf,
+    pub(super) replay: Leaf,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -117,6 +126,9 @@ pub(super) struct UpstreamLimits {
     pub(super) pool_connections: Leaf,
     pub(super) redirects: Leaf,
     pub(super) resumptions: Leaf,
+    pub(super) rounds: Leaf,
+    pub(super) questions: Leaf,
+    pub(super) waiting_calls: Leaf,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -125,6 +137,7 @@ pub(super) struct Session {
     pub(super) scope: Leaf,
     pub(super) affinity: Leaf,
     pub(super) max: Leaf,
+    pub(super) max_per_key: Leaf,
     pub(super) idle: Leaf,
     pub(super) shield: Leaf,
 }

@@ -94,6 +94,9 @@ fn limits(out: &mut Lines, limits: &Limits) {
     out.set("members", limits.members);
     out.set("events", limits.events);
     out.set("event_bytes", size(limits.event_bytes));
+    out.set("parked", limits.parked);
+    out.set("parked_per_principal", limits.parked_per_principal);
+    out.set("replay_bytes", size(limits.replay_bytes));
 }
 
 fn timeouts(out: &mut Lines, timeouts: &FrontTimeouts) {
@@ -139,25 +142,41 @@ fn upstream(out: &mut Lines, upstream: &Upstream) {
     out.set("headers", if headers.is_empty() { "{}".to_owned() } else { format!("{{ {headers} }}") });
     out.set("forward_headers", list(upstream.forward_headers.iter().map(|name| text(name))));
     out.set("ca_files", list(upstream.ca_files.iter().map(|file| path(file))));
-
-    out.table(format_args!("upstream.{name}.timeouts"));
-    out.set("connect", time(upstream.timeouts.connect));
-    out.set("probe", time(upstream.timeouts.probe));
-    out.set("initialize", time(upstream.timeouts.initialize));
-    out.set("request", time(upstream.timeouts.request));
-    out.set("stream", time(upstream.timeouts.stream));
-    out.set("reconnect", time(upstream.timeouts.reconnect));
-    out.set("reconnect_max", time(upstream.timeouts.reconnect_max));
-    out.set("pool_idle", time(upstream.timeouts.pool_idle));
-
-    out.table(format_args!("upstream.{name}.limits"));
-    out.set("message_bytes", size(upstream.limits.message_bytes));
-    out.set("flow_bytes", size(upstream.limits.flow_bytes));
-    out.set("pool_connections", upstream.limits.pool_connections);
-    out.set("redirects", upstream.limits.redirects);
-    out.set("resumptions", upstream.limits.resumptions);
-
+    out.set("interactive", upstream.interactive);
+    upstream_timeouts(out, upstream);
+    upstream_limits(out, upstream);
     session(out, upstream);
+}
+
+fn upstream_timeouts(out: &mut Lines, upstream: &Upstream) {
+    let timeouts = &upstream.timeouts;
+    out.table(format_args!("upstream.{}.timeouts", upstream.name));
+    out.set("connect", time(timeouts.connect));
+    out.set("probe", time(timeouts.probe));
+    out.set("initialize", time(timeouts.initialize));
+    out.set("request", time(timeouts.request));
+    out.set("stream", time(timeouts.stream));
+    out.set("reconnect", time(timeouts.reconnect));
+    out.set("reconnect_max", time(timeouts.reconnect_max));
+    out.set("pool_idle", time(timeouts.pool_idle));
+    out.set("gather", time(timeouts.gather));
+    out.set("answer", time(timeouts.answer));
+    out.set("attribute", time(timeouts.attribute));
+    out.set("url", time(timeouts.url));
+    out.set("replay", time(timeouts.replay));
+}
+
+fn upstream_limits(out: &mut Lines, upstream: &Upstream) {
+    let limits = &upstream.limits;
+    out.table(format_args!("upstream.{}.limits", upstream.name));
+    out.set("message_bytes", size(limits.message_bytes));
+    out.set("flow_bytes", size(limits.flow_bytes));
+    out.set("pool_connections", limits.pool_connections);
+    out.set("redirects", limits.redirects);
+    out.set("resumptions", limits.resumptions);
+    out.set("rounds", limits.rounds);
+    out.set("questions", limits.questions);
+    out.set("waiting_calls", limits.waiting_calls);
 }
 
 fn session(out: &mut Lines, upstream: &Upstream) {
@@ -174,6 +193,7 @@ fn session(out: &mut Lines, upstream: &Upstream) {
         None => {}
     }
     out.set("max", session.max);
+    out.set("max_per_key", session.max_per_key);
     out.set("idle", time(session.idle));
     out.set("shield", session.shield);
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use toml::Value;
 
 use super::error::ConfigError;
-use super::front::{DAY, HOUR, MS};
+use super::front::{DAY, HOUR, MS, SECOND};
 use super::raw::{self, Leaf};
 use super::substitute::below;
 use super::values::{Table, holds_certificate, text};
@@ -77,6 +77,7 @@ fn one(name: &str, raw: &raw::Upstream, default_path: String, dir: &Path) -> Res
             holds_certificate(path, &file)?;
             Ok(file)
         })?,
+        interactive: table.flag("interactive", &raw.interactive, default.interactive)?,
         timeouts: timeouts(&table.at("timeouts"), &raw.timeouts, dir)?,
         limits: limits(&table.at("limits"), &raw.limits, dir)?,
         session: session(&table.at("session"), &raw.session, dir)?,
@@ -173,6 +174,11 @@ fn timeouts(path: &str, raw: &raw::UpstreamTimeouts, dir: &Path) -> Result<Upstr
             100 * MS..=DAY,
         )?,
         pool_idle: table.duration("pool_idle", &raw.pool_idle, default.pool_idle, Duration::ZERO..=DAY)?,
+        gather: table.duration("gather", &raw.gather, default.gather, MS..=SECOND)?,
+        answer: table.duration("answer", &raw.answer, default.answer, SECOND..=DAY)?,
+        attribute: table.duration("attribute", &raw.attribute, default.attribute, MS..=HOUR)?,
+        url: table.duration("url", &raw.url, default.url, Duration::ZERO..=HOUR)?,
+        replay: table.duration("replay", &raw.replay, default.replay, Duration::ZERO..=HOUR)?,
     })
 }
 
@@ -195,6 +201,9 @@ fn limits(path: &str, raw: &raw::UpstreamLimits, dir: &Path) -> Result<UpstreamL
         )?,
         redirects: table.count("redirects", &raw.redirects, default.redirects, 0..=10)?,
         resumptions: table.count("resumptions", &raw.resumptions, default.resumptions, 0..=100)?,
+        rounds: table.count("rounds", &raw.rounds, default.rounds, 1..=1000)?,
+        questions: table.count("questions", &raw.questions, default.questions, 1..=65_536)?,
+        waiting_calls: table.count("waiting_calls", &raw.waiting_calls, default.waiting_calls, 1..=65_536)?,
     })
 }
 
@@ -210,6 +219,7 @@ fn session(path: &str, raw: &raw::Session, dir: &Path) -> Result<Session, Config
             None => default.affinity,
         },
         max: table.count("max", &raw.max, default.max, 1..=1_000_000)?,
+        max_per_key: table.count("max_per_key", &raw.max_per_key, default.max_per_key, 1..=1000)?,
         idle: table.duration("idle", &raw.idle, default.idle, MS..=DAY)?,
         shield: table.flag("shield", &raw.shield, default.shield)?,
     })

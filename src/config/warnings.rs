@@ -56,6 +56,10 @@ pub(super) fn of(config: &Config) -> Vec<Warning> {
             format!("the same port as listen.address, {address}: only one can have it"),
         );
     }
+    if config.limits.parked_per_principal > config.limits.parked {
+        let text = "more than limits.parked, so no caller comes that far";
+        warn("limits.parked_per_principal".into(), text.into());
+    }
     for upstream in &config.upstreams {
         of_upstream(upstream, exposed, &mut warn);
     }
@@ -81,6 +85,12 @@ fn of_upstream(upstream: &Upstream, exposed: bool, warn: &mut impl FnMut(String,
     }
     if upstream.session.scope == SessionScope::Request && upstream.session.affinity.is_some() {
         warn(at("session.affinity"), "no effect with session.scope = \"request\"".into());
+    }
+    if upstream.session.scope == SessionScope::Request && upstream.session.max_per_key > 1 {
+        warn(at("session.max_per_key"), "no effect with session.scope = \"request\"".into());
+    }
+    if upstream.session.max_per_key > upstream.session.max {
+        warn(at("session.max_per_key"), "more than session.max, so there are never as many".into());
     }
     if upstream.session.shield && upstream.era == EraSetting::Modern {
         warn(at("session.shield"), "no effect with era = \"modern\"".into());

@@ -1,9 +1,11 @@
-//! What the demo server offers: three tools, a resource, a resource template, a prompt and its completion.
+//! What the demo server offers: four tools, a resource, a resource template, a prompt and its completion.
 //!
-//! Owns every JSON-RPC method that is one question and one answer. The tool `count` takes time and reports progress;
-//! here is its description, `server` runs it.
+//! Owns every JSON-RPC method that is one request and one answer. The tools `count` and `book` take time; here is only that
+//! they are there, `calls` runs them.
 
 use serde_json::{Map, Value, json};
+
+use super::booking;
 
 /// Newest first. Without agreement the first one is offered.
 pub(super) const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
@@ -55,7 +57,7 @@ pub(super) fn introduction(version: &str) -> Value {
     as_of(version, result)
 }
 
-/// The answer to a request that is none of `initialize` and `tools/call` of `count`.
+/// The answer to a request that is none of `initialize` and `tools/call` of `count` or `book`.
 pub(super) fn answer(version: &str, method: &str, params: &Value) -> Result<Value, Refusal> {
     if method.ends_with("/list") && !params["cursor"].is_null() {
         return Err(Refusal::params("no such cursor: every list here is one page"));
@@ -133,6 +135,7 @@ fn tools() -> Value {
                 "required": ["n"],
             },
         },
+        booking::tool(),
     ])
 }
 

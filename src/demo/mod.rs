@@ -1,11 +1,14 @@
 //! A small legacy MCP server inside the binary, for `--upstream builtin:demo` and the `demo` command.
 //!
 //! Owns a complete peer of revision 2025-11-25: `server` (Streamable HTTP), `session` (what it remembers),
-//! `features` (what it offers), `respond` (the forms of its answers). It stands for the servers that are out there,
+//! `features` (what it offers), `calls` (tools that take time), `booking` (the one that asks its client something),
+//! `respond` (the forms of its answers). It stands for the servers that are out there,
 //! so it behaves as one built on a legacy SDK does, errors included, and shares no code with the proxy's own wire
-//! format: a mistake there must not be made here too. Deliberately absent: the standalone GET stream, resumption,
-//! questions to the client, logging.
+//! format: a mistake there must not be made here too. Deliberately absent: the standalone GET stream, resumption, sampling,
+//! roots, logging.
 
+mod booking;
+mod calls;
 mod features;
 mod respond;
 mod server;
@@ -13,5 +16,7 @@ mod session;
 
 pub use server::serve;
 
+#[cfg(test)]
+mod asking_tests;
 #[cfg(test)]
 mod tests;

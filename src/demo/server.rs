@@ -1,14 +1,14 @@
 //! The demo server's Streamable HTTP side, after specification 2025-11-25, basic/transports.
 //!
-//! Owns connections, the checks of a request and the call of `count`. Does not own what the methods answer
-//! (`features`), nor the form of answers (`respond`). A request of a newer generation gets what a legacy SDK answers to it: 400 with -32000 and no
-//! id, because it has no session. Every call of `count` answers as an event stream, everything else as JSON.
+//! Owns connections, the checks of a request, and where a message goes. Does not own what the methods answer (`features`),
+//! calls that take time (`calls`), nor the form of answers (`respond`). A request of a newer generation gets what a legacy
+//! SDK answers to it: 400 with -32000 and no id, because it has no session. Every call of `count` and every question of
+//! `book` is answered as an event stream, everything else as JSON.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, ORIGIN};
@@ -16,26 +16,25 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::features::{self, MOST_STEPS, Refusal, VERSIONS};
+use super::booking;
+use super::features::{self, VERSIONS};
 use super::respond::{
-    Body, Rejection, answer, empty, error, event, event_stream, invalid_request, refuse, result,
-    session_not_found,
+    Body, Rejection, answer, empty, error, invalid_request, refuse, result, session_not_found,
 };
-use super::session::{Sessions, Unstarted};
+use super::session::Sessions;
 
 const PATH: &str = "/mcp";
 const SESSION_ID: &str = "mcp-session-id";
 const MOST_BODY_BYTES: usize = 1 << 20;
 const MOST_CONNECTIONS: usize = 256;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-const STEP: Duration = Duration::from_millis(50);
+/// How long a question waits for its answer. People answer, and the proxy's own patience is half of it.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// How long answers under way may take once the server stops.
 const GRACE: Duration = Duration::from_secs(2);
 /// Pause after a failed accept, such as for want of file descriptors.
@@ -43,7 +42,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves on the listener, at `/mcp`, until `stop` is ready; then ends what runs and returns within seconds.
 pub async fn serve(listener: TcpListener, stop: impl Future) {
-    let server = Arc::new(Server::default());
+    serve_with(listener, stop, PATIENCE).await;
+}
+
+/// As [`serve`], with another patience for questions.
+pub(super) async fn serve_with(listener: TcpListener, stop: impl Future, patience: Duration) {
+    let server = Arc::new(Server { sessions: Sessions::default(), calls: TaskTracker::new(), patience });
     let mut connections = JoinSet::new();
     tokio::pin!(stop);
     loop {
@@ -96,16 +100,19 @@ async fn connection(stream: TcpStream, server: Arc<Server>) {
     }
 }
 
-#[derive(Default)]
-struct Server {
-    sessions: Sessions,
-    calls: TaskTracker,
+pub(super) struct Server {
+    pub(super) sessions: Sessions,
+    pub(super) calls: TaskTracker,
+    /// How long a question waits for its answer.
+    pub(super) patience: Duration,
 }
 
 /// A request in a session.
-struct Context {
-    session: String,
-    version: &'static str,
+pub(super) struct Context {
+    pub(super) session: String,
+    pub(super) version: &'static str,
+    /// By what the client said at `initialize`.
+    pub(super) can_be_asked: bool,
 }
 
 impl Server {
@@ -160,7 +167,8 @@ impl Server {
         Ok(match features::negotiate(&message["params"]) {
             Ok(version) => {
                 let mut response = answer(&result(id, features::introduction(version)));
-                if let Ok(session) = self.sessions.mint(version).parse() {
+                let asks = booking::can_be_asked(version, &message["params"]["capabilities"]);
+                if let Ok(session) = self.sessions.mint(version, asks).parse() {
                     response.headers_mut().insert(SESSION_ID, session);
                 }
                 response
@@ -174,8 +182,8 @@ impl Server {
         let Some(session) = headers.get(SESSION_ID) else {
             return Err(refuse(StatusCode::BAD_REQUEST, -32000, "Bad Request: no valid session ID provided"));
         };
-        let known = session.to_str().ok().and_then(|id| Some((id, self.sessions.version(id)?)));
-        let Some((session, version)) = known else {
+        let known = session.to_str().ok().and_then(|id| Some((id, self.sessions.agreed(id)?)));
+        let Some((session, (version, can_be_asked))) = known else {
             return Err(session_not_found());
         };
         if let Some(named) = headers.get("mcp-protocol-version")
@@ -185,7 +193,7 @@ impl Server {
                 format!("Bad Request: Unsupported protocol version, not in {}", VERSIONS.join(", "));
             return Err(refuse(StatusCode::BAD_REQUEST, -32000, &message));
         }
-        Ok(Context { session: session.to_owned(), version })
+        Ok(Context { session: session.to_owned(), version, can_be_asked })
     }
 
     fn message(self: &Arc<Self>, context: &Context, message: &Value) -> Result<Response<Body>, Rejection> {
@@ -195,13 +203,14 @@ impl Server {
         }
         let id = request_id(message).ok_or_else(invalid_request)?;
         let params = &message["params"];
-        if message["method"] == "tools/call" && params["name"] == "count" {
-            return Ok(self.count(context, id, params));
-        }
-        Ok(answer(&reply(context, message, id)))
+        Ok(match params["name"].as_str().filter(|_| message["method"] == "tools/call") {
+            Some("count") => self.count(context, id, params),
+            Some("book") => self.book(context, id, params),
+            _ => answer(&reply(context, message, id)),
+        })
     }
 
-    /// Only 2025-03-26 has batches. `count` is not run in one: its progress could not be told apart.
+    /// Only 2025-03-26 has batches. `count` and `book` are not run in one: they answer with a stream of their own.
     fn batch(&self, context: &Context, batch: &[Value]) -> Result<Response<Body>, Rejection> {
         if context.version != "2025-03-26" || batch.is_empty() {
             return Err(invalid_request());
@@ -218,76 +227,20 @@ impl Server {
         Ok(if replies.is_empty() { empty(StatusCode::ACCEPTED) } else { answer(&Value::Array(replies)) })
     }
 
-    /// A notification, or a response to a request that this server never sends.
+    /// A notification, or a response. One to a question that is no longer open may have crossed its end, so it is no error.
     fn one_way(&self, context: &Context, message: &Value) -> Result<(), Rejection> {
         if message["jsonrpc"] != "2.0" {
             return Err(invalid_request());
         }
         if message["method"] == "notifications/cancelled" {
             self.sessions.cancel(&context.session, &message["params"]["requestId"].to_string());
+        } else if message.get("method").is_none()
+            && let Some(number) = message["id"].as_u64()
+        {
+            self.sessions.answered(&context.session, number, message);
         }
         Ok(())
     }
-
-    /// Answers with an event stream: a progress notification a step if the client wants them, then the result.
-    fn count(self: &Arc<Self>, context: &Context, id: Value, params: &Value) -> Response<Body> {
-        let Some(steps) = params["arguments"]["n"].as_u64().filter(|steps| (1..=MOST_STEPS).contains(steps))
-        else {
-            let text = format!("count needs n, an integer from 1 to {MOST_STEPS}");
-            return answer(&result(id, features::tool_error(&text)));
-        };
-        let key = id.to_string();
-        let stop = match self.sessions.start(&context.session, &key) {
-            Ok(stop) => stop,
-            Err(Unstarted::SessionGone) => return session_not_found().into_response(),
-            Err(Unstarted::IdInUse) => {
-                return answer(&error(id, Refusal::new(-32600, "a call with this id is under way")));
-            }
-            Err(Unstarted::TooMany) => {
-                return answer(&error(id, Refusal::new(-32000, "too many calls are under way")));
-            }
-        };
-        let token = params["_meta"]["progressToken"].clone();
-        let (events, stream) = mpsc::channel(16);
-        let server = Arc::clone(self);
-        let session = context.session.clone();
-        // Owned by the server's tracker. A client that goes away does not end it (in this generation only
-        // `notifications/cancelled` does); the end of its session or of the server does. Last, it frees its id.
-        self.calls.spawn(async move {
-            count_steps(steps, token, id, stop, events).await;
-            server.sessions.finish(&session, &key);
-        });
-        event_stream(stream)
-    }
-}
-
-/// A call that is told to stop ends without a response.
-async fn count_steps(
-    steps: u64,
-    token: Value,
-    id: Value,
-    stop: CancellationToken,
-    events: mpsc::Sender<Bytes>,
-) {
-    let counting = async {
-        for step in 1..=steps {
-            tokio::time::sleep(STEP).await;
-            if !token.is_null() {
-                let progress = json!({
-                    "jsonrpc": "2.0",
-                    "method": "notifications/progress",
-                    "params": {
-                        "progressToken": token, "progress": step, "total": steps,
-                        "message": format!("{step} of {steps}"),
-                    },
-                });
-                let _ = events.send(event(&progress)).await;
-            }
-        }
-        let done = features::text_result(&format!("Counted to {steps}."));
-        let _ = events.send(event(&result(id, done))).await;
-    };
-    let _ = stop.run_until_cancelled(counting).await;
 }
 
 fn reply(context: &Context, message: &Value, id: Value) -> Value {

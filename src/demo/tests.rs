@@ -1,77 +1,91 @@
 //! The demo server over a real socket, spoken to in plain HTTP text.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-struct Reply {
-    status: u16,
+pub(super) struct Reply {
+    pub(super) status: u16,
     session: Option<String>,
     body: String,
 }
 
 impl Reply {
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 
     /// The messages of an event stream that is written as this server writes them.
-    fn events(&self) -> Vec<Value> {
+    pub(super) fn events(&self) -> Vec<Value> {
         let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
         data.map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-struct Client {
+pub(super) struct Client {
     port: u16,
     session: Option<String>,
     version: &'static str,
+    /// Dropped, it stops the server.
     _stop: oneshot::Sender<()>,
 }
 
 impl Client {
     async fn start() -> Self {
+        Self::start_with(Duration::from_secs(60)).await
+    }
+
+    /// With a server that waits so long for an answer to its question.
+    pub(super) async fn start_with(patience: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (stop, stopped) = oneshot::channel::<()>();
-        tokio::spawn(super::serve(listener, stopped));
+        tokio::spawn(super::server::serve_with(listener, stopped, patience));
         Self { port, session: None, version: "2025-11-25", _stop: stop }
     }
 
     async fn initialized(version: &'static str) -> Self {
         let mut client = Self::start().await;
-        client.version = version;
-        let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-        let reply = client
-            .post(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }))
-            .await;
-        assert_eq!(reply.json()["result"]["protocolVersion"], version);
-        client.session = reply.session;
-        let reply = client.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
-        assert_eq!((reply.status, &*reply.body), (202, ""));
+        client.initialize(version, json!({})).await;
         client
     }
 
-    async fn post(&self, message: &Value) -> Reply {
+    /// Opens a session, instead of the one before.
+    pub(super) async fn initialize(&mut self, version: &'static str, capabilities: Value) {
+        (self.session, self.version) = (None, version);
+        let params = json!({
+            "protocolVersion": version, "capabilities": capabilities, "clientInfo": { "name": "t", "version": "1" },
+        });
+        let reply =
+            self.post(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })).await;
+        assert_eq!(reply.json()["result"]["protocolVersion"], version);
+        self.session = reply.session;
+        let reply = self.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+        assert_eq!((reply.status, &*reply.body), (202, ""));
+    }
+
+    pub(super) async fn post(&self, message: &Value) -> Reply {
         self.send("POST", "", &message.to_string()).await
     }
 
-    async fn call(&self, method: &str, params: Value) -> Value {
+    pub(super) async fn call(&self, method: &str, params: Value) -> Value {
         let message = json!({ "jsonrpc": "2.0", "id": "x", "method": method, "params": params });
         let reply = self.post(&message).await.json();
         assert_eq!(reply["id"], "x");
         reply
     }
 
-    async fn send(&self, method: &str, headers: &str, body: &str) -> Reply {
+    pub(super) async fn send(&self, method: &str, headers: &str, body: &str) -> Reply {
         let mut stream = self.open(method, headers, body).await;
         let mut reply = String::new();
         stream.read_to_string(&mut reply).await.unwrap();
         parse(&reply)
     }
 
-    async fn open(&self, method: &str, headers: &str, body: &str) -> TcpStream {
+    pub(super) async fn open(&self, method: &str, headers: &str, body: &str) -> TcpStream {
         let session = self.session.iter().map(|id| format!("Mcp-Session-Id: {id}\r\n")).collect::<String>();
         let mut head =
             format!("{method} /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{session}{headers}");
@@ -91,7 +105,7 @@ impl Client {
     }
 }
 
-fn parse(reply: &str) -> Reply {
+pub(super) fn parse(reply: &str) -> Reply {
     let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no HTTP answer: {reply:?}"));
     let header = |name: &str| {
         let line = head.lines().find(|line| line.to_ascii_lowercase().starts_with(&format!("{name}:")))?;
@@ -149,7 +163,7 @@ async fn unknown_versions_get_the_newest() {
 async fn tools() {
     let client = Client::initialized("2025-11-25").await;
     let list = client.call("tools/list", json!({})).await;
-    assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(3));
+    assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(4));
     assert!(list["result"]["tools"][1]["outputSchema"].is_object());
     let echo = client.call("tools/call", json!({ "name": "echo", "arguments": { "text": "é\n" } })).await;
     assert_eq!(echo["result"]["content"][0]["text"], "é\n");

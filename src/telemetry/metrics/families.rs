@@ -3,6 +3,7 @@
 //! Owns the list, which the README repeats as a table. Names follow Prometheus: `mcp_janus_` in front, base units, `_total`
 //! for what only grows. Does not own what is counted when.
 
+use super::questions;
 use prometheus::core::Collector;
 use prometheus::{
     HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, Result,
@@ -36,6 +37,7 @@ pub(super) struct Families {
     pub(super) era_detections: IntCounterVec,
     pub(super) era_contradictions: IntCounterVec,
     pub(super) upstream_requests: IntCounterVec,
+    pub(super) questions: questions::Families,
     pub(super) client_connections: IntGauge,
     pub(super) client_accepted: IntCounter,
     pub(super) client_received: IntCounter,
@@ -148,6 +150,7 @@ impl Families {
                 "HTTP requests to a server, the proxy's own included, by class of status or by what went wrong.",
                 &[UP, "result"],
             )?,
+            questions: questions::Families::register(&mut to)?,
             client_connections: to
                 .gauge("mcp_janus_client_connections", "Connections of clients open now.")?,
             client_accepted: to
@@ -194,7 +197,7 @@ impl Families {
     }
 }
 
-struct Registrar<'a> {
+pub(super) struct Registrar<'a> {
     registry: &'a Registry,
     names: Vec<&'static str>,
 }
@@ -214,15 +217,20 @@ impl Registrar<'_> {
         self.add(name, IntGauge::new(name, help)?)
     }
 
-    fn counters(&mut self, name: &'static str, help: &str, labels: &[&str]) -> Result<IntCounterVec> {
+    pub(super) fn counters(
+        &mut self,
+        name: &'static str,
+        help: &str,
+        labels: &[&str],
+    ) -> Result<IntCounterVec> {
         self.add(name, IntCounterVec::new(Opts::new(name, help), labels)?)
     }
 
-    fn gauges(&mut self, name: &'static str, help: &str, labels: &[&str]) -> Result<IntGaugeVec> {
+    pub(super) fn gauges(&mut self, name: &'static str, help: &str, labels: &[&str]) -> Result<IntGaugeVec> {
         self.add(name, IntGaugeVec::new(Opts::new(name, help), labels)?)
     }
 
-    fn histograms(
+    pub(super) fn histograms(
         &mut self,
         name: &'static str,
         help: &str,

@@ -28,6 +28,8 @@ words! {
     Ended {
         /// The server's result, as the client is to see it.
         Result => "result",
+        /// The server asks the client something; the call goes on with the answer.
+        InputRequired => "input-required",
         /// The server's own error.
         Error => "error",
         /// The server's own -32601.
@@ -124,6 +126,8 @@ words! {
         /// A server was slowed down because its client has not taken the events so far.
         Events => "limits.events",
         EventBytes => "limits.event_bytes",
+        Parked => "limits.parked",
+        ParkedPerPrincipal => "limits.parked_per_principal",
         Header => "timeouts.header",
         Body => "timeouts.body",
         Handshake => "timeouts.handshake",
@@ -139,6 +143,83 @@ words! {
         Json => "json",
         Redirects => "limits.redirects",
         Resumptions => "limits.resumptions",
+        Rounds => "limits.rounds",
+        /// Questions of one call, or held ones of one session.
+        Questions => "limits.questions",
+        WaitingCalls => "limits.waiting_calls",
+    }
+}
+
+words! {
+    /// What a legacy server asks for.
+    QuestionKind {
+        /// A form.
+        Elicitation => "elicitation",
+        /// A page to visit, also one that is named by -32042.
+        Url => "url",
+        Sampling => "sampling",
+        Roots => "roots",
+    }
+}
+
+words! {
+    /// Where a question came.
+    Way {
+        /// On the stream of the call that it belongs to, or as its answer.
+        Call => "call",
+        /// Anywhere else, so that its call had to be found.
+        Beside => "beside",
+    }
+}
+
+words! {
+    /// Why a legacy server's request did not reach a client.
+    NotAsked {
+        /// The client does not declare the capability.
+        Undeclared => "undeclared",
+        /// A method that no client is asked, or a call whose method cannot carry a question.
+        Method => "method",
+        /// It could belong to several calls, and still could after `timeouts.attribute`.
+        Ambiguous => "ambiguous",
+        /// No call was there that it could belong to.
+        NoCall => "no-call",
+        /// `limits.rounds`
+        Rounds => "rounds",
+        /// A limit on questions or on calls that wait for answers.
+        Full => "full",
+        /// It is not what the server's revision says.
+        Malformed => "malformed",
+        /// `interactive = false`
+        Off => "off",
+    }
+}
+
+words! {
+    /// How a call ended whose question nobody answered.
+    ParkEnd {
+        /// `timeouts.answer`, or the time of the call itself.
+        Expired => "expired",
+        /// The process ended.
+        Drained => "drained",
+    }
+}
+
+words! {
+    /// Why an answer was not taken.
+    StateRefused {
+        /// Not issued by this process, or altered.
+        Unreadable => "unreadable",
+        /// Issued to somebody else.
+        Principal => "principal",
+        /// Issued for another method or other arguments.
+        Request => "request",
+        Expired => "expired",
+        /// The call is no longer there.
+        Unknown => "unknown",
+        /// Answered before, and the outcome is not kept any more.
+        Used => "used",
+        /// `inputResponses` does not fit what was asked.
+        Answers => "answers",
     }
 }
 

@@ -9,6 +9,7 @@ use super::held::{Connection, Held, OpenStream, ReadySession};
 use super::labels::{
     Delivered, Ended, Opened, SIDES, StreamKind, UpstreamLimit, Verdict, What, side, side_label,
 };
+use super::questions::Questions;
 use crate::wire::version::Era;
 use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge};
 use std::sync::{Arc, OnceLock};
@@ -53,6 +54,7 @@ pub struct UpstreamMetrics {
     detections: Vec<IntCounter>,
     contradictions: IntCounter,
     deliveries: Vec<IntCounter>,
+    questions: Questions,
     connections: IntGauge,
     connected: IntCounter,
     received: IntCounter,
@@ -96,6 +98,7 @@ impl UpstreamMetrics {
             detections: each(&families.era_detections, Verdict::WORDS),
             contradictions: one(&families.era_contradictions),
             deliveries: each(&families.upstream_requests, Delivered::WORDS),
+            questions: Questions::new(&families.questions, name),
             connections: families.upstream_connections.with_label_values(&[name]),
             connected: one(&families.upstream_connected),
             received: one(&families.upstream_received),
@@ -216,13 +219,17 @@ impl UpstreamMetrics {
         add(&self.deliveries, delivered as usize);
     }
 
+    pub(super) fn questions(&self) -> &Questions {
+        &self.questions
+    }
+
     /// A connection to the server has been made.
     pub fn connection(&self) -> Connection {
         Connection::new(&self.connections, &self.connected, &self.received, &self.sent)
     }
 }
 
-fn add(series: &[IntCounter], index: usize) {
+pub(super) fn add(series: &[IntCounter], index: usize) {
     if let Some(counter) = series.get(index) {
         counter.inc();
     }

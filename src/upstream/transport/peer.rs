@@ -33,6 +33,7 @@ pub(super) fn upstream(url: &str) -> Upstream {
         headers: vec![],
         forward_headers: vec![],
         ca_files: vec![],
+        interactive: true,
         timeouts: UpstreamTimeouts {
             connect: CONNECT,
             probe: REQUEST,
