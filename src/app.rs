@@ -14,6 +14,7 @@ use crate::shutdown::{Ending, Shutdown};
 use crate::telemetry::metrics::{Metrics, MetricsError};
 use crate::upstream::Upstream;
 use crate::upstream::era::{Verdicts, VerdictsError};
+use crate::upstream::parked::{Bounds, Parked, SealError};
 use crate::upstream::transport::TransportBuildError;
 use crate::wire::json::Limits;
 use hyper::body::Incoming;
@@ -39,6 +40,8 @@ pub enum StartError {
     Verdicts(#[from] VerdictsError),
     #[error(transparent)]
     Metrics(#[from] MetricsError),
+    #[error(transparent)]
+    Seal(#[from] SealError),
     #[error("the built-in demo server: {0}")]
     Demo(io::Error),
     #[error("signal handlers: {0}")]
@@ -66,6 +69,7 @@ pub struct App {
     config: Config,
     relay: Arc<Relay>,
     clients: Clients,
+    parked: Arc<Parked>,
     metrics: Arc<Metrics>,
     shutdown: Shutdown,
     /// The end of the admin listener, which outlives the drain.
@@ -85,15 +89,17 @@ impl App {
         let metrics = Arc::new(Metrics::new()?);
         let verdicts = Arc::new(Verdicts::load(config.era_cache_file.as_deref())?);
         let limits = Limits { nesting: config.limits.nesting, members: config.limits.members };
+        let parked = Parked::new(Bounds::of(&config.limits), shutdown.clone())?;
         let mut upstreams = Vec::with_capacity(config.upstreams.len());
         for settings in &mut config.upstreams {
             if settings.target == Target::Demo {
                 settings.target = Target::Http(start_demo(&shutdown).await.map_err(StartError::Demo)?);
             }
             let dial = dial.clone().unwrap_or_else(|| Arc::new(TcpDialer::new(settings.timeouts.connect)));
-            let (verdicts, shutdown) = (verdicts.clone(), shutdown.clone());
+            let (verdicts, parked, shutdown) = (verdicts.clone(), parked.clone(), shutdown.clone());
             let metrics = metrics.upstream(&settings.name);
-            let upstream = Upstream::new(settings.clone(), limits, dial, verdicts, shutdown, metrics)?;
+            let upstream =
+                Upstream::new(settings.clone(), limits, dial, verdicts, parked, shutdown, metrics)?;
             upstreams.push(Arc::new(upstream));
         }
         let relay = Arc::new(Relay::new(upstreams, config.limits.clone(), shutdown.clone()));
@@ -101,7 +107,7 @@ impl App {
         let front = Front::new(relay.clone(), limits, timeouts, shutdown.clone(), metrics.front().clone());
         let clients = Clients(front);
         let admin_end = Shutdown::new(Duration::ZERO);
-        Ok(Self { config, relay, clients, metrics, shutdown, admin_end })
+        Ok(Self { config, relay, clients, parked, metrics, shutdown, admin_end })
     }
 
     pub async fn bind(&self) -> Result<Sockets, StartError> {
@@ -119,6 +125,11 @@ impl App {
 
     pub fn shutdown(&self) -> &Shutdown {
         &self.shutdown
+    }
+
+    /// Calls that wait for their clients.
+    pub fn parked(&self) -> &Arc<Parked> {
+        &self.parked
     }
 
     pub fn relay(&self) -> &Arc<Relay> {

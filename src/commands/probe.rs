@@ -12,6 +12,7 @@ use crate::telemetry::metrics::{Meter, Metrics};
 use crate::translate::discover;
 use crate::upstream::Upstream;
 use crate::upstream::era::Verdicts;
+use crate::upstream::parked::{Bounds, Parked};
 use crate::wire::headers::{MCP_METHOD, MCP_PROTOCOL_VERSION};
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{self, Id, Message};
@@ -62,7 +63,9 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
     }
     let metrics = Metrics::new()?.upstream(&settings.name);
     let meter = Meter::new(metrics.clone());
-    let upstream = Upstream::new(settings, limits, dial, Arc::new(Verdicts::default()), shutdown, metrics)?;
+    let parked = Parked::new(Bounds::of(&config::Limits::default()), shutdown.clone())?;
+    let verdicts = Arc::new(Verdicts::default());
+    let upstream = Upstream::new(settings, limits, dial, verdicts, parked, shutdown, metrics)?;
     let text = discover::discover_request(1).to_bytes();
     let Message::Request(request) = jsonrpc::parse(text, limits)? else { return Err("not a request".into()) };
     let mut headers = HeaderMap::new();

@@ -100,7 +100,13 @@ pub(super) fn settle(outcome: Option<Outcome>, record: &mut Option<Record>) -> R
             return Ok(());
         }
         Some(Outcome::Fault(fault)) => fault,
-        Some(Outcome::Result(_) | Outcome::Error(_) | Outcome::Unimplemented(_) | Outcome::Replan(_))
+        Some(
+            Outcome::Result(_)
+            | Outcome::InputRequired(_)
+            | Outcome::Error(_)
+            | Outcome::Unimplemented(_)
+            | Outcome::Replan(_),
+        )
         | None => Fault::new(FaultKind::Internal, "another outcome came in the middle of a result"),
     };
     if let Some(record) = record {

@@ -57,6 +57,28 @@ impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn poll_cancelled(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if state.receiver_gone {
+            return Poll::Ready(());
+        }
+        wait(&mut state.gone, cx);
+        Poll::Pending
+    }
+}
+
+/// Sees whether anybody still waits for the outcome.
+#[derive(Debug)]
+pub struct Watcher {
+    shared: Arc<Shared>,
+}
+
+impl Watcher {
+    /// Ready when nobody waits any more.
+    pub fn poll_cancelled(&self, cx: &Context<'_>) -> Poll<()> {
+        self.shared.poll_cancelled(cx)
+    }
 }
 
 /// The driver's half.
@@ -130,15 +152,12 @@ impl Sender {
 
     /// Resolves when nobody waits for the outcome any more.
     pub async fn cancelled(&self) {
-        poll_fn(|cx| {
-            let mut state = self.shared.state();
-            if state.receiver_gone {
-                return Poll::Ready(());
-            }
-            wait(&mut state.gone, cx);
-            Poll::Pending
-        })
-        .await;
+        poll_fn(|cx| self.shared.poll_cancelled(cx)).await;
+    }
+
+    /// Says the same where the sender itself is out of reach. One of both may be waited for at a time.
+    pub fn watcher(&self) -> Watcher {
+        Watcher { shared: self.shared.clone() }
     }
 
     pub fn finish(self, outcome: Outcome) {

@@ -8,7 +8,7 @@ mod channel;
 mod fault;
 
 pub use call::{Call, Principal};
-pub use channel::{Receiver, Sender, Step, channel};
+pub use channel::{Receiver, Sender, Step, Watcher, channel};
 pub use fault::{Fault, FaultKind};
 
 use crate::wire::payload::Payload;
@@ -47,6 +47,9 @@ pub enum Outcome {
     /// The server's result has gone through the channel in pieces, and all of it was good. Any other outcome after a
     /// piece means that the result broke off.
     Flowed,
+    /// The server asks the client: a whole `input_required` result under the caller's id. The call itself goes on, parked,
+    /// and another request of the client takes it up again.
+    InputRequired(Payload),
     /// The server's own error: a whole JSON-RPC message under the caller's id.
     Error(Payload),
     /// The server's own error that says it does not have the method (-32601); likewise whole.

@@ -4,19 +4,25 @@
 //! call, which saves a task and its wake-ups; only a call that goes on as a stream gets a task of its own, so that a
 //! client who reads slowly holds up neither its deadline nor the answers to its server. Dropping either cancels the call.
 
-use crate::exchange::{Receiver, Step};
+use crate::exchange::{Outcome, Receiver, Step};
 use crate::shutdown::Shutdown;
 use futures_util::FutureExt;
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
+use std::task::Poll;
 use tracing::Instrument;
 
 /// See the module.
 pub struct Exchange {
     receiver: Receiver,
     /// `None` where a task drives the call, and once it is over.
-    driver: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    driver: Option<Driver>,
+}
+
+struct Driver {
+    work: Pin<Box<dyn Future<Output = ()> + Send>>,
+    shutdown: Shutdown,
 }
 
 impl Exchange {
@@ -26,31 +32,45 @@ impl Exchange {
     }
 
     /// One that goes on as far as it is asked for its next step.
-    pub(super) fn with_driver(driver: impl Future<Output = ()> + Send + 'static, receiver: Receiver) -> Self {
+    pub(super) fn with_driver(
+        work: impl Future<Output = ()> + Send + 'static,
+        receiver: Receiver,
+        shutdown: Shutdown,
+    ) -> Self {
         // What panics loses its call and nothing else, as in a task.
-        let driver = AssertUnwindSafe(driver).catch_unwind().map(drop);
-        Self { receiver, driver: Some(Box::pin(driver)) }
+        let work = Box::pin(AssertUnwindSafe(work).catch_unwind().map(drop));
+        Self { receiver, driver: Some(Driver { work, shutdown }) }
     }
 
     /// The next step; `None` after the outcome. Whoever stops waiting loses nothing.
     pub async fn next(&mut self) -> Option<Step> {
         poll_fn(|cx| {
             if let Some(driver) = &mut self.driver
-                && driver.as_mut().poll(cx).is_ready()
+                && driver.work.as_mut().poll(cx).is_ready()
             {
                 self.driver = None;
             }
-            self.receiver.poll_next(cx)
+            let step = self.receiver.poll_next(cx);
+            if matches!(step, Poll::Ready(Some(Step::Outcome(Outcome::InputRequired(_))))) {
+                // The request is over, and the call waits for the next one.
+                self.let_go();
+            }
+            step
         })
         .await
     }
 
     /// Lets the call go on by itself.
-    pub fn detach(self, shutdown: &Shutdown) -> Receiver {
-        if let Some(driver) = self.driver {
-            // Owned by the tracker; ends with the outcome, with its client or at the call's deadline.
-            drop(shutdown.spawn(driver.in_current_span()));
-        }
+    pub fn detach(mut self) -> Receiver {
+        self.let_go();
         self.receiver
+    }
+
+    fn let_go(&mut self) {
+        if let Some(Driver { work, shutdown }) = self.driver.take() {
+            // Owned by the tracker; ends with the outcome, with its client, at the call's deadline or, while no request
+            // waits for it, when none may come any more.
+            drop(shutdown.spawn(work.in_current_span()));
+        }
     }
 }

@@ -11,11 +11,11 @@ pub use exchange::Exchange;
 pub use like::Like;
 
 use crate::config;
-use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Replan, channel};
+use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, Replan, Sender, channel};
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{Limit, Meter};
 use crate::translate::listen::{Filter, FilterFault};
-use crate::upstream::legacy::Lease;
+use crate::upstream::legacy::{Lease, is_retry};
 use crate::upstream::modern::{Trouble, is_event_stream};
 use crate::upstream::{Upstream, UpstreamBody};
 use crate::wire::json::Limits;
@@ -131,6 +131,10 @@ impl Relay {
                 Ok(Reply::Relayed(response))
             }
             Era::Legacy => {
+                if call.method.can_ask() && is_retry(&call.request) {
+                    // Never understood as "start again" (B1.2).
+                    return self.resume(upstream, call.clone()).map_err(Trouble::Fault);
+                }
                 // Before a session is opened for what cannot be run.
                 let wanted = self.wanted(call).map_err(Trouble::Fault)?;
                 match upstream.legacy.lease(call).await {
@@ -198,11 +202,6 @@ impl Relay {
         lease: Lease,
         wanted: Option<Filter>,
     ) -> Result<Reply, Fault> {
-        if call.method.can_ask() && is_retry(&call.request) {
-            // Never understood as "start again" (B1.2): no state of ours is out, so this one is not ours.
-            let text = "`requestState` was not issued by this proxy, or `inputResponses` came without one";
-            return Err(Fault::new(FaultKind::InvalidParams, text));
-        }
         match call.method {
             Method::Discover => {
                 let message = lease.session().initialized.discover(call.id(), self.limits);
@@ -223,8 +222,7 @@ impl Relay {
             | Method::Complete
             | Method::Custom => {}
         }
-        let (sender, receiver) = channel(self.front.events, self.front.event_bytes);
-        let sender = sender.metered(call.meter.clone());
+        let (sender, receiver) = self.channel(&call);
         if let Some(wanted) = wanted {
             let span = tracing::Span::current();
             let listening = upstream.legacy.listen(&call, lease, wanted, self.front.events);
@@ -233,13 +231,20 @@ impl Relay {
             return Ok(Reply::Exchange(Exchange::driven(receiver)));
         }
         let driver = upstream.legacy.clone().run(call, lease, sender);
-        Ok(Reply::Exchange(Exchange::with_driver(driver, receiver)))
+        Ok(Reply::Exchange(Exchange::with_driver(driver, receiver, self.shutdown.clone())))
     }
-}
 
-/// Whether the request says that it continues an earlier one.
-fn is_retry(request: &Request) -> bool {
-    let has =
-        |name| request.params.body().is_some_and(|body| body.object.first(&request.text, name).is_some());
-    has("requestState") || has("inputResponses")
+    /// Takes a call up whose server waits for what the client brings.
+    fn resume(&self, upstream: &Arc<Upstream>, call: Arc<Call>) -> Result<Reply, Fault> {
+        let (sender, receiver) = self.channel(&call);
+        Ok(match upstream.legacy.resume(call, sender)? {
+            Some(outcome) => Reply::Done(outcome),
+            None => Reply::Exchange(Exchange::driven(receiver)),
+        })
+    }
+
+    fn channel(&self, call: &Call) -> (Sender, Receiver) {
+        let (sender, receiver) = channel(self.front.events, self.front.event_bytes);
+        (sender.metered(call.meter.clone()), receiver)
+    }
 }

@@ -17,7 +17,8 @@ pub const OWN_INFO: &str = concat!(r#"{"name":"mcp-janus","version":""#, env!("C
 pub(super) const NEUTRAL_EXTENSIONS: [&str; 1] = ["io.modelcontextprotocol/ui"];
 
 /// The `initialize` request. `client_info` is the caller's raw object, if it gave one.
-pub fn initialize_request(number: u64, capabilities: &str, client_info: Option<&[u8]>) -> Payload {
+pub fn initialize_request(number: u64, capabilities: &Bytes, client_info: Option<&[u8]>) -> Payload {
+    let capabilities = String::from_utf8_lossy(capabilities);
     let info = client_info.map_or(OWN_INFO.into(), String::from_utf8_lossy);
     Payload::from(format!(
         r#"{{"jsonrpc":"2.0","id":{number},"method":"initialize","params":{{"protocolVersion":"{}","capabilities":{capabilities},"clientInfo":{info}}}}}"#,

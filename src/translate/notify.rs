@@ -4,7 +4,7 @@
 
 use super::declared::LogLevel;
 use crate::wire::json::Splice;
-use crate::wire::jsonrpc::{Notification, is_number, string};
+use crate::wire::jsonrpc::{Id, Notification, is_number, string};
 use crate::wire::meta;
 use crate::wire::payload::Payload;
 
@@ -40,6 +40,25 @@ impl Kind {
             _ => Kind::Custom,
         }
     }
+}
+
+/// The id of the server's own request that it cancels.
+pub fn cancelled_request(notification: &Notification) -> Option<Id> {
+    if notification.method != "notifications/cancelled" {
+        return None;
+    }
+    let text = &notification.text;
+    Id::accept(text, notification.params.body()?.object.get(text, "requestId").ok()??)
+}
+
+/// The id of the elicitation of which the server says that its user is done.
+pub fn completed_elicitation(notification: &Notification) -> Option<String> {
+    if notification.method != "notifications/elicitation/complete" {
+        return None;
+    }
+    let text = &notification.text;
+    let id = notification.params.body()?.object.get(text, "elicitationId").ok()??;
+    Some(string(text, id)?.into_owned())
 }
 
 /// Progress of one call: it must increase, and what does not is left out (A2.3).

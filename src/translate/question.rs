@@ -52,6 +52,17 @@ pub enum Need {
 }
 
 impl Need {
+    /// For texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Need::Form => "elicitation",
+            Need::Url => "elicitation.url",
+            Need::Sampling => "sampling",
+            Need::SamplingTools => "sampling.tools",
+            Need::Roots => "roots",
+        }
+    }
+
     /// The object for `requiredCapabilities` (A11.9).
     pub fn required(self) -> &'static str {
         match self {
@@ -91,6 +102,13 @@ pub struct UrlQuestion {
     pub entry: Payload,
     /// What `notifications/elicitation/complete` will name.
     pub elicitation_id: String,
+}
+
+impl UrlQuestion {
+    /// As a question that the client can be asked. No request of the server stands behind it, so nothing is sent under its id.
+    pub fn question(&self) -> Question {
+        Question { kind: Kind::UrlElicitation, need: Need::Url, id: Id::number(0), entry: self.entry.clone() }
+    }
 }
 
 impl Question {

@@ -60,6 +60,19 @@ pub fn readable(text: &Bytes, body: &Body, method: Method) -> Result<(), Unreada
     }
 }
 
+/// A result of `tools/call` that says that the tool failed, in words of the proxy.
+pub fn tool_error(id: &Id, what: &str, server_info: &Bytes) -> Payload {
+    let mut out = format!(
+        r#"{{"jsonrpc":"2.0","id":{},"result":{{"resultType":"complete","content":[{{"type":"text","text":"#,
+        String::from_utf8_lossy(id.raw())
+    );
+    crate::wire::json::quote_into(&mut out, what);
+    out.push_str("}],\"isError\":true,\"_meta\":{");
+    push_server_info(&mut out, server_info);
+    out.push_str("}}}");
+    Payload::from(out)
+}
+
 /// Whether the result of `tools/call` says that the tool failed.
 pub fn is_error(text: &Bytes, body: &Body) -> bool {
     body.object.first(text, "isError").is_some_and(|span| span.of(text) == b"true")

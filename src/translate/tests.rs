@@ -383,7 +383,7 @@ fn own_requests_are_json() {
     let id = Id::number(3);
     assert_eq!(id.raw(), "3");
     let init: Value =
-        serde_json::from_slice(&discover::initialize_request(3, "{}", None).to_bytes()).unwrap();
+        serde_json::from_slice(&discover::initialize_request(3, &"{}".into(), None).to_bytes()).unwrap();
     assert_eq!(init["params"]["protocolVersion"], json!("2025-11-25"));
     assert_eq!(init["params"]["clientInfo"]["name"], json!("mcp-janus"));
     let probe: Value = serde_json::from_slice(&discover::discover_request(4).to_bytes()).unwrap();

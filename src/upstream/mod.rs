@@ -9,6 +9,7 @@ mod flight;
 mod head;
 pub mod legacy;
 pub mod modern;
+pub mod parked;
 mod reply;
 pub mod transport;
 
@@ -66,6 +67,7 @@ impl Upstream {
         limits: Limits,
         dial: Arc<dyn Dial>,
         verdicts: Arc<era::Verdicts>,
+        parked: Arc<parked::Parked>,
         shutdown: Shutdown,
         metrics: Arc<UpstreamMetrics>,
     ) -> Result<Self, TransportBuildError> {
@@ -80,7 +82,7 @@ impl Upstream {
             metrics: metrics.clone(),
             numbers: AtomicU64::new(1),
         });
-        let legacy = legacy::Legacy::new(shared.clone());
+        let legacy = legacy::Legacy::new(shared.clone(), parked);
         let modern = modern::Modern::new(shared.clone());
         let era = era::Detector::new(shared, legacy.clone(), verdicts);
         Ok(Self { settings, era, legacy, modern, metrics })

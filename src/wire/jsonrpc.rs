@@ -43,7 +43,7 @@ impl Id {
     }
 
     /// A string or an integer, else `None` (spec basic/index, Requests).
-    fn accept(text: &Bytes, span: Span) -> Option<Self> {
+    pub fn accept(text: &Bytes, span: Span) -> Option<Self> {
         let raw = span.of(text);
         let fits = match json::Kind::of(raw)? {
             json::Kind::String => true,

@@ -1,6 +1,6 @@
 //! D40, D46, B1.11, B5, B8: what a legacy server sends besides the answer while a call runs.
 //!
-//! Owns questions (refused in this version), pings and log messages. Does not own progress (`ids`).
+//! Owns questions that are refused, pings and log messages; questions that reach the client are `tests/questions`'. Does not own progress (`ids`).
 
 use crate::support::{Ask, LegacyServer, Proxy, Reply, Value, call, get_prompt, json, list, pass, rpc};
 
@@ -47,17 +47,6 @@ async fn d40_question_that_the_client_did_not_declare() {
 fn done_method(up: &crate::support::Upstream) -> String {
     let methods = up.after_probe();
     methods.into_iter().find(|m| m == "tools/call" || m == "prompts/get").unwrap()
-}
-
-#[tokio::test(start_paused = true)]
-async fn d40_question_that_the_client_declared_cannot_be_passed_on_yet() {
-    let caps = r#"{"elicitation":{"form":{}},"sampling":{},"roots":{}}"#;
-    for question in [ELICIT, SAMPLE, ROOTS] {
-        let (proxy, up) = Proxy::before(&asks("tools/call", question)).await;
-        let done = proxy.send(&call("echo", "{}").caps(caps).id("4")).await;
-        assert_eq!(done.code(), -32603, "{}", done.raw);
-        assert!(answered(&up).await["error"]["code"].is_i64());
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -59,6 +59,10 @@ pub(in crate::downstream) fn outcome(
             record.outcome(Ended::Result);
             message_response(StatusCode::OK, message, accepts)
         }
+        Outcome::InputRequired(message) => {
+            record.outcome(Ended::InputRequired);
+            message_response(StatusCode::OK, message, accepts)
+        }
         Outcome::Error(message) => {
             record.outcome(Ended::Error);
             message_response(StatusCode::OK, message, accepts)
@@ -79,6 +83,10 @@ pub(in crate::downstream) fn in_band(outcome: Outcome, id: &Id, record: &mut Opt
     match outcome {
         Outcome::Result(message) => {
             told(record, |record| record.outcome(Ended::Result));
+            message
+        }
+        Outcome::InputRequired(message) => {
+            told(record, |record| record.outcome(Ended::InputRequired));
             message
         }
         Outcome::Error(message) | Outcome::Unimplemented(message) => {

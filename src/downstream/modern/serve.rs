@@ -88,13 +88,13 @@ impl Inner {
             };
             match self.first(&mut exchange, accepts).await {
                 First::Passing(first) => {
-                    let receiver = exchange.detach(&self.shutdown);
+                    let receiver = exchange.detach();
                     return respond::passing(receiver, first, Ends::cut(self.shutdown.clone()));
                 }
                 First::Stream(first) => {
                     let ends = Ends::cut(self.shutdown.clone());
                     return respond::stream(FrontBody::stream(
-                        exchange.detach(&self.shutdown),
+                        exchange.detach(),
                         id,
                         first,
                         self.timeouts.keep_alive,

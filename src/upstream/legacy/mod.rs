@@ -21,19 +21,23 @@ mod places;
 mod pool;
 mod question;
 mod relay;
+mod retry;
 mod session;
 mod shield;
+mod turn;
 mod wants;
 
 pub use listen::Listening;
 pub use open::OpenFault;
 pub use pool::Lease;
 pub use relay::{Carries, Passage, Passed};
+pub use retry::is_retry;
 pub(super) use session::Goodbye;
 pub use session::Session;
 pub use shield::Held;
 
 use super::Shared;
+use super::parked::Parked;
 use super::reply::{NoAnswer, Refusal, Reply};
 use crate::exchange::{Call, Fault, FaultKind, Sender};
 use crate::translate::request;
@@ -49,16 +53,17 @@ pub struct Legacy {
     pool: Arc<pool::Pool>,
     listeners: Arc<listeners::Listeners>,
     feeds: feed::Feeds,
+    parked: Arc<Parked>,
     /// `None` where legacy clients have the server's own sessions.
     shield: Option<Arc<shield::Shield>>,
 }
 
 impl Legacy {
-    pub(super) fn new(shared: Arc<Shared>) -> Arc<Self> {
+    pub(super) fn new(shared: Arc<Shared>, parked: Arc<Parked>) -> Arc<Self> {
         let listeners = listeners::Listeners::new(shared.shutdown.clone());
         let pool = pool::Pool::new(shared.clone(), listeners.clone());
         let shield = shared.settings.session.shield.then(|| shield::Shield::new(shared.clone()));
-        Arc::new(Self { shared, pool, listeners, feeds: feed::Feeds::default(), shield })
+        Arc::new(Self { shared, pool, listeners, feeds: feed::Feeds::default(), parked, shield })
     }
 
     /// A session for the call: the one of its key, or a new one.

@@ -9,11 +9,13 @@ use super::listeners::Listeners;
 use super::session::{Goodbye, Session, SessionKey};
 use crate::exchange::{Fault, FaultKind, Principal};
 use crate::telemetry::metrics::Opened;
+use crate::translate::capabilities::Capabilities;
 use crate::translate::discover::{self, Initialized};
 use crate::wire::headers;
 use crate::wire::json::Kind;
 use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Response};
 use crate::wire::payload::Payload;
+use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
@@ -41,7 +43,7 @@ pub(super) struct Opener {
     pub(super) listeners: Arc<Listeners>,
     pub(super) headers: HeaderMap,
     pub(super) client_info: Option<Bytes>,
-    pub(super) capabilities: &'static str,
+    pub(super) capabilities: Capabilities,
 }
 
 pub(super) async fn open(
@@ -85,7 +87,8 @@ async fn handshake(
 ) -> Result<Arc<Session>, OpenFault> {
     let info = opener.client_info.as_deref();
     let number = shared.next_number();
-    let request = discover::initialize_request(number, opener.capabilities, info);
+    let request =
+        discover::initialize_request(number, &opener.capabilities.declared_to(LegacyRevision::LATEST), info);
     let head = shared.heads.legacy(&opener.headers, None);
     let limit = shared.settings.timeouts.initialize;
     let response = shared
@@ -128,7 +131,15 @@ async fn handshake(
     })?;
     let presence = opener.listeners.session(opener.principal);
     let counted = shared.metrics.session_ready();
-    let session = Arc::new(Session::new(id, initialized, credential, key, presence, counted));
+    let session = Arc::new(Session::new(
+        id,
+        initialized,
+        credential,
+        opener.capabilities.clone(),
+        key,
+        presence,
+        counted,
+    ));
     unused.goodbye = session.goodbye();
     confirm(shared, opener, &session).await?;
     unused.goodbye = None;

@@ -13,6 +13,7 @@ use super::session::{Goodbye, Session, SessionKey};
 use crate::config::SessionScope;
 use crate::exchange::{Call, Fault, FaultKind};
 use crate::telemetry::metrics::UpstreamLimit;
+use crate::translate::capabilities::Capabilities;
 use dashmap::DashMap;
 use hyper::StatusCode;
 use std::sync::{Arc, Weak};
@@ -90,7 +91,7 @@ impl Pool {
         }
         let run = || {
             let pool = self.clone();
-            let opener = self.opener(call, key.capabilities());
+            let opener = self.opener(call, key.capabilities().clone());
             let key = key.clone();
             async move { pool.open_shared(opener, key).await }
         };
@@ -120,7 +121,7 @@ impl Pool {
 
     async fn lease_single(self: &Arc<Self>, call: &Call) -> Result<Lease, OpenFault> {
         let place = self.place().await?;
-        let opener = self.opener(call, SessionKey::of(call, &self.shared).capabilities());
+        let opener = self.opener(call, SessionKey::of(call, &self.shared).capabilities().clone());
         let (shared, places) = (self.shared.clone(), self.places.clone());
         // In a task, so that a session whose caller goes away in the middle is still ended.
         let opening = self.shared.shutdown.spawn(async move {
@@ -133,7 +134,7 @@ impl Pool {
         }
     }
 
-    fn opener(&self, call: &Call, capabilities: &'static str) -> Opener {
+    fn opener(&self, call: &Call, capabilities: Capabilities) -> Opener {
         Opener {
             principal: call.principal,
             listeners: self.listeners.clone(),

@@ -9,12 +9,15 @@ use super::listeners::Presence;
 use crate::config::Affinity;
 use crate::exchange::{Call, Principal};
 use crate::telemetry::metrics::ReadySession;
+use crate::translate::capabilities::Capabilities;
 use crate::translate::declared::LogLevel;
 use crate::translate::discover::Initialized;
 use crate::wire::version::LegacyRevision;
+use bytes::Bytes;
 use hyper::header::HeaderValue;
 use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -23,14 +26,10 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct SessionKey {
     principal: Principal,
-    /// Client capabilities as the session declares them, raw JSON.
-    capabilities: &'static str,
+    capabilities: Capabilities,
     /// SHA-256 of the affinity value, which may be long.
     affinity: Option<[u8; 32]>,
 }
-
-/// Until questions reach the client, none may be asked, so none is declared.
-const NO_CAPABILITIES: &str = "{}";
 
 impl SessionKey {
     pub(super) fn of(call: &Call, shared: &Shared) -> Self {
@@ -45,11 +44,16 @@ impl SessionKey {
                     .map(|span| Sha256::digest(span.of(&call.request.text)).into())
             }
         };
-        Self { principal: call.principal, capabilities: NO_CAPABILITIES, affinity }
+        let capabilities = if shared.settings.interactive {
+            Capabilities::of(&call.request, shared.limits)
+        } else {
+            Capabilities::none()
+        };
+        Self { principal: call.principal, capabilities, affinity }
     }
 
-    pub(super) fn capabilities(&self) -> &'static str {
-        self.capabilities
+    pub(super) fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
     }
 }
 
@@ -62,6 +66,10 @@ pub struct Session {
     /// The credential of the request that opened it, kept to end the session with and for nothing else: the same
     /// principal's by construction.
     authorization: Option<HeaderValue>,
+    /// What the server was told that the client can be asked.
+    capabilities: Capabilities,
+    /// The last roots that the client has named.
+    roots: Mutex<Option<Bytes>>,
     /// `None` for a session that serves one call.
     pub(super) key: Option<SessionKey>,
     /// Calls that want notifications.
@@ -109,6 +117,7 @@ impl Session {
         id: Option<HeaderValue>,
         initialized: Initialized,
         authorization: Option<HeaderValue>,
+        capabilities: Capabilities,
         key: Option<SessionKey>,
         presence: Presence,
         counted: ReadySession,
@@ -117,6 +126,8 @@ impl Session {
             id: id.as_ref().map(alone),
             initialized,
             authorization: authorization.as_ref().map(alone),
+            capabilities,
+            roots: Mutex::default(),
             key,
             beside: Beside::default(),
             lost: CancellationToken::new(),
@@ -132,6 +143,24 @@ impl Session {
     /// The server no longer knows it: whatever still waits in it waits in vain.
     pub(super) fn is_lost(&self) {
         self.lost.cancel();
+    }
+
+    pub(super) fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    /// The roots that the client has named last (B1.12).
+    pub(super) fn roots(&self) -> Option<Bytes> {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Resolves when the server has told of each of these that its user is done.
+    pub(super) async fn completed(&self, _ids: &[String]) {
+        std::future::pending().await
+    }
+
+    pub(super) fn learn_roots(&self, roots: Bytes) {
+        *self.roots.lock().unwrap_or_else(PoisonError::into_inner) = Some(roots);
     }
 
     pub(super) async fn lost(&self) {

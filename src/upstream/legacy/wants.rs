@@ -38,7 +38,21 @@ impl Wants {
 pub(super) struct Aside {
     session: Arc<Session>,
     number: u64,
-    pub(super) from: mpsc::Receiver<Notification>,
+    from: mpsc::Receiver<Notification>,
+}
+
+impl Aside {
+    /// What comes next for the call. Never where it wants nothing.
+    pub(super) async fn next(aside: &mut Option<Self>) -> Notification {
+        let notification = match aside {
+            Some(aside) => aside.from.recv().await,
+            None => None,
+        };
+        match notification {
+            Some(notification) => notification,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 impl Drop for Aside {

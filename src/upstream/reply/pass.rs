@@ -69,8 +69,9 @@ impl Messages {
         self.error
     }
 
-    /// Lets a large result pass by `plan` from `flow_bytes` on; without one, and until it is one, it is held.
-    pub(in crate::upstream) fn passing(mut self, plan: Option<Plan>, flow_bytes: usize) -> Self {
+    /// Lets a large result pass by `plan` from `flow_bytes` on; without one, and until it is one, it is held. May be said
+    /// anew as long as none passes.
+    pub(in crate::upstream) fn pass_by(&mut self, plan: Option<Plan>, flow_bytes: usize) {
         self.bounds.plan = plan.filter(|_| flow_bytes < self.bounds.message_bytes);
         self.bounds.flow_bytes = flow_bytes;
         if self.bounds.plan.is_some()
@@ -78,7 +79,6 @@ impl Messages {
         {
             decoder.allow(self.bounds.message_bytes.saturating_add(ONE_READ));
         }
-        self
     }
 }
 

@@ -1,0 +1,166 @@
+//! One call in a session, from the first byte sent to its one outcome.
+//!
+//! Owns sending it at most once unless the server proved that it did not run it (invariant 3): `attempt` sends, `stream`
+//! reads what comes and takes the stream up again when the server closes it early (D104), `rounds` asks the client what the
+//! server asks and goes on with its answers, `required` does so for a server that refuses until a page was visited. One
+//! future lives as long as the call, over all requests of the client that wait for it one after another (`turn`). Does not own
+//! the session, which it leases and gives back, nor the registry of those who wait (`parked`).
+//! Rules: A12.19, B1, B4.1, B14.
+
+mod reopen;
+mod required;
+mod rounds;
+mod stream;
+
+pub(super) use rounds::{Asking, owner};
+
+use super::super::reply::Reply;
+use super::Legacy;
+use super::ask::Asker;
+use super::at_work::{AtWork, Sent};
+use super::level;
+use super::pool::Lease;
+use super::turn::{Over, Turn, Watch};
+use crate::exchange::{Call, Fault, FaultKind, Outcome, Replan, Sender};
+use crate::translate::request;
+use crate::wire::version::Era;
+use std::pin::pin;
+use std::sync::Arc;
+use stream::Stream;
+
+/// Why an attempt gave no outcome.
+enum Trouble {
+    Lost,
+    /// How the call ended if it turns out that the era is what it was.
+    OtherEra(Outcome),
+    Fault(Fault),
+    /// Nothing of it has run, and what it takes to run is there now (B4.1).
+    Again,
+    /// Nobody waits for it, or will; why.
+    Left(&'static str),
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Self {
+        Trouble::Fault(fault)
+    }
+}
+
+enum End {
+    Outcome(Outcome),
+    Left(&'static str),
+}
+
+pub(super) async fn run(legacy: Arc<Legacy>, call: Arc<Call>, lease: Lease, sender: Sender) {
+    let mut at_work = AtWork::new(&legacy, &call, lease);
+    let Some(sent) = &mut at_work.sent else { return };
+    let (mut turn, watch) = Turn::first(call, sender);
+    // Looked at afterwards, so by references that end before.
+    let end = {
+        let work = pin!(attempts(&legacy, &mut turn, &watch, sent));
+        watch.run(work).await
+    };
+    let outcome = match end {
+        Ok(End::Outcome(outcome)) => {
+            at_work.reason = "the proxy has given up on the call";
+            outcome
+        }
+        Ok(End::Left(reason)) => {
+            at_work.reason = reason;
+            return;
+        }
+        Err(Over::Gone) => return,
+        Err(Over::Late) => {
+            at_work.reason = "timed out";
+            sent.abandoned = true;
+            let text = "the upstream server did not answer in time";
+            Outcome::Fault(Fault::new(FaultKind::Timeout, text))
+        }
+    };
+    sent.asking.finish(&outcome, legacy.shared.settings.timeouts.replay);
+    at_work.sent.take_if(|sent| !sent.abandoned);
+    turn.finish(&watch, outcome);
+}
+
+async fn attempts(legacy: &Arc<Legacy>, turn: &mut Turn, watch: &Watch, sent: &mut Sent) -> End {
+    let mut renewed = false;
+    loop {
+        let lost = match attempt(legacy, turn, watch, sent).await {
+            Ok(outcome) => return End::Outcome(outcome),
+            Err(Trouble::Left(reason)) => return End::Left(reason),
+            Err(Trouble::Fault(fault)) => {
+                sent.abandoned = true;
+                return End::Outcome(Outcome::Fault(fault));
+            }
+            Err(Trouble::OtherEra(otherwise)) => {
+                sent.number = None;
+                let call = turn.call.clone();
+                return End::Outcome(Outcome::Replan(Box::new(Replan { call, otherwise })));
+            }
+            Err(Trouble::Again) => false,
+            Err(Trouble::Lost) => true,
+        };
+        // The server has refused it, so there is nothing to cancel.
+        sent.number = None;
+        if !lost {
+            continue;
+        }
+        legacy.pool.lost(&mut sent.lease);
+        if renewed {
+            return End::Outcome(Outcome::Fault(Fault::bad_gateway(
+                "the upstream server lost the session again right after a new one",
+            )));
+        }
+        renewed = true;
+        match Box::pin(legacy.lease(&turn.call)).await {
+            Ok(lease) => {
+                sent.lease = lease;
+                legacy.shared.metrics.call_resent();
+            }
+            Err(open) if open.refused => {
+                let (call, otherwise) = (turn.call.clone(), Outcome::Fault(open.fault));
+                return End::Outcome(Outcome::Replan(Box::new(Replan { call, otherwise })));
+            }
+            Err(open) => return End::Outcome(Outcome::Fault(open.fault)),
+        }
+    }
+}
+
+async fn attempt(
+    legacy: &Arc<Legacy>,
+    turn: &mut Turn,
+    watch: &Watch,
+    sent: &mut Sent,
+) -> Result<Outcome, Trouble> {
+    let shared = &legacy.shared;
+    let session = sent.lease.session().clone();
+    let number = shared.next_number();
+    let aside = turn.wants.aside(&session, number);
+    let call = turn.call.clone();
+    if turn.wants.log.is_some() {
+        let asker = Asker { legacy, session: &session, principal: call.principal, headers: &call.headers };
+        Box::pin(level::settle(&asker)).await;
+    }
+    let body = request::to_legacy(&call.request, call.method, session.initialized.revision, number);
+    let head = || shared.heads.legacy(&call.headers, Some(&session));
+    sent.number = Some(number);
+    let waiting = Some(call.meter.sent(Era::Legacy));
+    let response = match shared.transport.send_due(&head, body).await {
+        Ok(response) => response,
+        Err(error) => {
+            if error.did_not_run() {
+                sent.number = None;
+            }
+            return Err(super::super::send_fault(&shared.settings.name, &error).into());
+        }
+    };
+    let stateful = session.id.is_some();
+    let mut stream = Stream::new(legacy, session, turn, watch, sent, number, aside, waiting);
+    match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
+        Reply::Messages(messages) => stream.follow(messages.awaiting(number)).await,
+        Reply::Accepted => {
+            Err(Fault::bad_gateway("the upstream server accepted the request without answering it").into())
+        }
+        Reply::Refused(refusal) => stream.refused(refusal, stateful),
+    }
+}

@@ -1,0 +1,469 @@
+//! Rounds of questions: what the server asks is put to the client, and what the client answers goes to the server.
+//!
+//! Owns the questions that are open, the quiet time in which more of them come (B1.4), parking the call with the client's
+//! request answered by `input_required`, and taking it up with what the client brings. Every question is answered once, by
+//! the client or in its place. Does not own who may come back (`parked`) nor how a question is spelt (`translate`).
+//! Rules: B1, A8, A11.9; vectors D33-D35, D39-D46.
+
+use super::super::super::Shared;
+use super::super::super::parked::{Full, Owner, Retry, Slot};
+use super::super::ask::Asker;
+use super::super::{Session, level};
+use super::Trouble;
+use super::reopen::Source;
+use super::stream::Stream;
+use crate::exchange::{Call, Fault, FaultKind, Outcome};
+use crate::telemetry::metrics::{Held, Limit, NotAsked, ParkEnd, QuestionKind, UpstreamLimit, Way};
+use crate::translate::answer::{self, Why};
+use crate::translate::capabilities::Capabilities;
+use crate::translate::input_required;
+use crate::translate::notify::cancelled_request;
+use crate::translate::question::{Asked, Kind, Need, Question};
+use crate::wire::jsonrpc::{Id, Notification, Request};
+use crate::wire::payload::Payload;
+use sha2::{Digest, Sha256};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+
+/// How many times the quiet time may begin anew before the client is asked all the same.
+const QUIET_TIMES: u32 = 4;
+
+/// What a call's server has asked and has no answer to yet.
+#[derive(Default)]
+pub(in crate::upstream::legacy) struct Asking {
+    /// From the first question on.
+    slot: Option<Slot>,
+    open: Vec<Open>,
+    /// Keys given out in this call; none is ever used twice (B1.3).
+    keys: u32,
+}
+
+pub(super) struct Open {
+    pub(super) key: String,
+    pub(super) question: Question,
+    /// Set for one that came as an error and not as a request: the server waits for no answer (B4.1).
+    pub(super) elicitation_id: Option<String>,
+    /// The client has been asked.
+    shown: bool,
+}
+
+impl Asking {
+    pub(super) fn add(&mut self, question: Question, elicitation_id: Option<String>) {
+        self.keys += 1;
+        self.open.push(Open { key: format!("q{}", self.keys), question, elicitation_id, shown: false });
+    }
+
+    /// Takes the question out that the client has answered under `key`.
+    pub(super) fn answered(&mut self, key: &str) -> Option<Open> {
+        let at = self.open.iter().position(|open| open.shown && open.key == key)?;
+        Some(self.open.remove(at))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// The server is done: whatever it asked, it waits for no answer.
+    pub(super) fn clear(&mut self) {
+        self.open.clear();
+    }
+
+    /// The call is over, and its client is being told how.
+    pub(in crate::upstream::legacy) fn finish(&mut self, outcome: &Outcome, replay: Duration) {
+        if let Some(slot) = self.slot.take() {
+            slot.finish(outcome, replay);
+        }
+    }
+
+    /// What the server is answered where the client never will (B1.7).
+    pub(in crate::upstream::legacy) fn last_words(self) -> Vec<Payload> {
+        let waited_for = self.open.iter().filter(|open| open.elicitation_id.is_none());
+        waited_for.map(|open| answer::refused(&open.question, Why::Cancelled)).collect()
+    }
+}
+
+/// The time while the client is away with questions.
+pub(super) struct Away {
+    from: oneshot::Receiver<Retry>,
+    since: Instant,
+    until: Instant,
+    _parked: Held,
+}
+
+impl Away {
+    /// The client's return, or why there will be none. Never where the client is not away. `session` is the one that the
+    /// server works in meanwhile.
+    pub(super) async fn over(
+        away: &mut Option<Self>,
+        shared: &Shared,
+        session: Option<&Session>,
+    ) -> Result<Retry, Trouble> {
+        let Some(away) = away else { return std::future::pending().await };
+        let lost = async {
+            match session {
+                Some(session) => session.lost().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            // Dropped only with the slot, which this call holds.
+            Ok(retry) = &mut away.from => Ok(retry),
+            () = lost => Err(Fault::bad_gateway(
+                "the upstream server lost the session in the middle of the call; the call may have run",
+            ).into()),
+            () = shared.shutdown.draining() => {
+                shared.metrics.parked_ended(ParkEnd::Drained);
+                Err(Trouble::Left("the proxy was stopped"))
+            }
+            () = sleep_until(away.until) => {
+                shared.metrics.parked_ended(ParkEnd::Expired);
+                tracing::info!(
+                    upstream = %shared.settings.name,
+                    waited = ?away.since.elapsed(),
+                    "nobody came back with answers to a server's questions; the call is cancelled (upstream.*.timeouts.answer)"
+                );
+                Err(Trouble::Left("the client did not answer in time"))
+            }
+        }
+    }
+}
+
+/// When the client is to be asked.
+pub(super) struct Due {
+    at: Instant,
+    latest: Instant,
+}
+
+impl Due {
+    fn after(quiet: Duration) -> Self {
+        let now = Instant::now();
+        Self { at: now + quiet, latest: now + quiet * QUIET_TIMES }
+    }
+
+    pub(super) fn is_overdue(&self) -> bool {
+        self.latest <= Instant::now()
+    }
+
+    /// Never where nothing is due.
+    pub(super) async fn over(due: &Option<Self>) {
+        match due {
+            Some(due) => sleep_until(due.at).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Where an answer is reported that the server did not take.
+pub(super) struct Undelivered {
+    to: mpsc::Sender<Fault>,
+    from: mpsc::Receiver<Fault>,
+}
+
+impl Undelivered {
+    fn new() -> Self {
+        let (to, from) = mpsc::channel(1);
+        Self { to, from }
+    }
+
+    /// Never where no answer has been sent.
+    pub(super) async fn next(undelivered: &mut Option<Self>) -> Fault {
+        let fault = match undelivered {
+            Some(undelivered) => undelivered.from.recv().await,
+            None => None,
+        };
+        match fault {
+            Some(fault) => fault,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Stream<'_> {
+    /// A request of the server.
+    pub(super) async fn asked(&mut self, asked: &Request, way: Way) -> Result<(), Trouble> {
+        let limits = self.legacy.shared.limits;
+        let question = match Question::of(asked, self.session.capabilities(), limits) {
+            Asked::Ping => {
+                self.reply(answer::pong(asked)).await;
+                return Ok(());
+            }
+            Asked::Unknown => {
+                self.not_asked(NotAsked::Method, &asked.method);
+                self.reply(answer::unknown(asked)).await;
+                return Ok(());
+            }
+            Asked::Malformed(what) => {
+                self.not_asked(NotAsked::Malformed, what);
+                self.reply(answer::malformed(asked, what)).await;
+                return Ok(());
+            }
+            Asked::Question(question) => question,
+        };
+        self.question(question, way).await
+    }
+
+    /// A question of this call.
+    pub(super) async fn question(&mut self, question: Question, way: Way) -> Result<(), Trouble> {
+        let shared = &self.legacy.shared;
+        if !self.turn.call.method.can_ask() {
+            // The call goes on without an answer (B1.12).
+            self.not_asked(NotAsked::Method, self.turn.call.method.label());
+            let known = self.session.roots().filter(|_| question.kind == Kind::Roots);
+            let message = match known {
+                Some(roots) => answer::roots(&question, &roots),
+                None => answer::refused(&question, Why::NotPossible),
+            };
+            self.reply(message).await;
+            return Ok(());
+        }
+        if !self.session.capabilities().allows(question.need, self.session.initialized.revision) {
+            return self.undeclared(question).await;
+        }
+        if self.sent.asking.open.len() >= shared.settings.limits.questions {
+            shared.metrics.limit(UpstreamLimit::Questions);
+            self.not_asked(NotAsked::Full, "upstream.*.limits.questions");
+            self.reply(answer::refused(&question, Why::Cancelled)).await;
+            return Ok(());
+        }
+        shared.metrics.question(counted(question.kind), way);
+        self.sent.asking.add(question, None);
+        self.ask_soon();
+        Ok(())
+    }
+
+    /// The client is asked after some quiet time. What comes while it is away waits for the next round.
+    pub(super) fn ask_soon(&mut self) {
+        if !self.turn.is_here() || self.sent.asking.is_empty() {
+            return;
+        }
+        let next = Due::after(self.legacy.shared.settings.timeouts.gather);
+        match &mut self.due {
+            Some(due) => due.at = next.at.min(due.latest),
+            None => self.due = Some(next),
+        }
+    }
+
+    /// Puts all that is open to the client, which ends its request; the call is parked from then on.
+    pub(super) async fn ask(&mut self, source: &mut Source) -> Result<(), Trouble> {
+        self.park().await?;
+        if !self.turn.is_here() {
+            // The id is not known under which a result would pass.
+            self.passing_again(source);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn park(&mut self) -> Result<(), Trouble> {
+        self.due = None;
+        if self.sent.asking.is_empty() {
+            return Ok(());
+        }
+        let shared = self.legacy.shared.clone();
+        let revision = self.session.initialized.revision;
+        // What this request of the client declares counts, not what an earlier one did (B1.11).
+        let declared = Capabilities::of(&self.turn.call.request, shared.limits);
+        let open = &mut self.sent.asking.open;
+        if let Some(at) = open.iter().position(|open| !declared.allows(open.question.need, revision)) {
+            let refused = open.remove(at);
+            return self.undeclared(refused.question).await;
+        }
+        if shared.shutdown.is_draining() {
+            let text = "the server asks its client something, and the proxy is about to end and could not take the answer";
+            return Err(Fault::new(FaultKind::Draining, text).into());
+        }
+        let rounds = self.sent.asking.slot.as_ref().map_or(0, Slot::round);
+        if rounds as usize >= shared.settings.limits.rounds {
+            return self.no_more_rounds().await;
+        }
+        if self.sent.asking.slot.is_none() {
+            self.sent.asking.slot = Some(self.admit()?);
+        }
+        let Asking { slot: Some(slot), open, .. } = &mut self.sent.asking else { return Ok(()) };
+        open.iter_mut().for_each(|open| open.shown = true);
+        let asked = open.iter().map(|open| (open.key.clone(), open.question.clone())).collect();
+        let lasts = shared.settings.timeouts.answer;
+        let info = &self.session.initialized.server_info;
+        let (shown, from) = slot
+            .ask(asked, revision, info, lasts)
+            .map_err(|error| Fault::new(FaultKind::Internal, error.to_string()))?;
+        let since = Instant::now();
+        self.away = Some(Away { from, since, until: since + lasts, _parked: shared.metrics.parked() });
+        self.aside = None;
+        shared.metrics.round();
+        let message = shown.message(self.turn.id());
+        self.turn.finish(self.watch, Outcome::InputRequired(message));
+        Ok(())
+    }
+
+    fn admit(&self) -> Result<Slot, Trouble> {
+        let shared = &self.legacy.shared;
+        let owner = owner(&shared.settings.name, &self.turn.call);
+        self.legacy.parked.admit(owner).map_err(|full| {
+            let (limit, setting) = match full {
+                Full::All => (Limit::Parked, "limits.parked"),
+                Full::Principal => (Limit::ParkedPerPrincipal, "limits.parked_per_principal"),
+            };
+            self.turn.call.meter.limit(limit);
+            self.not_asked(NotAsked::Full, setting);
+            let text = "the server asks its client something, and as many calls wait for answers as may; the call was cancelled";
+            Fault::new(FaultKind::Busy, text).into()
+        })
+    }
+
+    /// The server is told that nobody answers, and finishes as it likes.
+    async fn no_more_rounds(&mut self) -> Result<(), Trouble> {
+        self.legacy.shared.metrics.limit(UpstreamLimit::Rounds);
+        self.not_asked(NotAsked::Rounds, "upstream.*.limits.rounds");
+        let open = std::mem::take(&mut self.sent.asking.open);
+        if open.iter().any(|open| open.elicitation_id.is_some()) {
+            let text = "the server asks for the same again and again; the call was given up";
+            return Err(Fault::new(FaultKind::NotBridged, text).into());
+        }
+        for open in open {
+            self.reply(answer::refused(&open.question, Why::Cancelled)).await;
+        }
+        Ok(())
+    }
+
+    /// The client has come back. Questions it brings no answer to are put to it again (B1.5).
+    pub(super) async fn take_up(&mut self, retry: Retry, source: Option<&mut Source>) -> Result<(), Trouble> {
+        let Retry { call, sender, answers } = retry;
+        if let Some(away) = self.away.take() {
+            self.legacy.shared.metrics.resumed(away.since.elapsed());
+        }
+        self.sent.call = call.clone();
+        self.turn.next(self.watch, call, sender);
+        let Some(source) = source else { return Ok(()) };
+        self.passing_again(source);
+        self.aside = self.turn.wants.aside(&self.session, self.number);
+        if self.turn.wants.log.is_some() {
+            let call = &self.turn.call;
+            let asker = Asker {
+                legacy: self.legacy,
+                session: &self.session,
+                principal: call.principal,
+                headers: &call.headers,
+            };
+            level::settle(&asker).await;
+        }
+        for (key, answer) in answers {
+            // One that the server has taken back meanwhile needs no answer (B1.9).
+            let Some(_) = self.sent.asking.answered(&key) else { continue };
+            if let Some(roots) = answer.roots {
+                self.session.learn_roots(roots);
+            }
+            self.deliver(answer.message).await;
+        }
+        self.sent.asking.open.iter_mut().for_each(|open| open.shown = false);
+        self.ask_soon();
+        Ok(())
+    }
+
+    /// Waits for the client with what the server has said already.
+    pub(super) async fn client_returns(&mut self) -> Result<(), Trouble> {
+        let retry = Away::over(&mut self.away, &self.legacy.shared, None).await?;
+        self.take_up(retry, None).await
+    }
+
+    fn passing_again(&self, source: &mut Source) {
+        if let Source::Open(messages) = source {
+            self.let_pass(messages);
+        }
+    }
+
+    /// What the server tells of its own questions.
+    pub(super) fn server_tells(&mut self, notification: &Notification) {
+        if let Some(id) = cancelled_request(notification) {
+            self.withdrawn(&id);
+        }
+    }
+
+    /// The server has cancelled its question: the client's answer to it will go nowhere (B1.9, D45).
+    pub(super) fn withdrawn(&mut self, id: &Id) {
+        self.sent.asking.open.retain(|open| open.elicitation_id.is_some() || open.question.id != *id);
+        if self.sent.asking.is_empty() {
+            self.due = None;
+        }
+    }
+
+    /// The call needs what its client does not declare (B1.11, A11.9).
+    pub(super) async fn undeclared(&mut self, question: Question) -> Result<(), Trouble> {
+        let fault = self.missing(question.need);
+        self.reply(answer::refused(&question, Why::Undeclared)).await;
+        Err(fault.into())
+    }
+
+    pub(super) fn missing(&self, need: Need) -> Fault {
+        let shared = &self.legacy.shared;
+        let declared = Capabilities::of(&self.turn.call.request, shared.limits);
+        if !shared.settings.interactive && declared.allows(need, self.session.initialized.revision) {
+            self.not_asked(NotAsked::Off, "upstream.*.interactive");
+            let text = "the server asks its client something, which the settings of the proxy do not let it do (upstream.*.interactive)";
+            return Fault::new(FaultKind::NotBridged, text);
+        }
+        self.not_asked(NotAsked::Undeclared, need.required());
+        let text = format!(
+            "the server needs a client capability that the request does not declare: {}",
+            need.name()
+        );
+        Fault::new(FaultKind::MissingCapability, text)
+            .with_data(format!("{{\"requiredCapabilities\":{}}}", need.required()))
+    }
+
+    fn not_asked(&self, why: NotAsked, detail: &str) {
+        self.legacy.shared.metrics.question_refused(why);
+        tracing::info!(
+            upstream = %self.legacy.shared.settings.name,
+            why = why.label(),
+            detail = ?detail.chars().take(64).collect::<String>(),
+            "a server's question was not put to the client"
+        );
+    }
+
+    /// Posts an answer in the client's place beside the stream, which must not wait for the server to take it.
+    pub(super) async fn reply(&self, message: Payload) {
+        self.post(message, None).await;
+    }
+
+    /// Posts the client's answer. A server that does not take it will not go on, so the call ends where it fails.
+    async fn deliver(&mut self, message: Payload) {
+        let undelivered = self.undelivered.get_or_insert_with(Undelivered::new).to.clone();
+        self.post(message, Some(undelivered)).await;
+    }
+
+    async fn post(&self, message: Payload, undelivered: Option<mpsc::Sender<Fault>>) {
+        let Ok(place) = self.replies.clone().acquire_owned().await else { return };
+        let (legacy, lease) = (self.legacy.clone(), self.sent.lease.beside());
+        let call = self.turn.call.clone();
+        // Owned by the tracker; bounded by the time that `initialize` may take.
+        drop(self.legacy.shared.shutdown.spawn(async move {
+            if let Err(fault) = legacy.post(lease.session(), &call.headers, message).await {
+                tracing::debug!(%fault, "an answer did not reach the upstream server");
+                if let Some(undelivered) = undelivered {
+                    // Full: one failure is enough to end the call.
+                    let _ = undelivered.try_send(fault);
+                }
+            }
+            drop((lease, place));
+        }));
+    }
+}
+
+/// Whose call it is, and which.
+pub(in crate::upstream::legacy) fn owner(upstream: &str, call: &Call) -> Owner {
+    let mut hash = Sha256::new();
+    hash.update(input_required::digest(&call.request));
+    hash.update(upstream);
+    Owner { principal: call.principal, request: hash.finalize().into() }
+}
+
+pub(super) fn counted(kind: Kind) -> QuestionKind {
+    match kind {
+        Kind::Elicitation => QuestionKind::Elicitation,
+        Kind::UrlElicitation => QuestionKind::Url,
+        Kind::Sampling => QuestionKind::Sampling,
+        Kind::Roots => QuestionKind::Roots,
+    }
+}

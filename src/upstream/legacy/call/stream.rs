@@ -1,0 +1,345 @@
+//! What comes for a call that is on its way, and what becomes of each message.
+//!
+//! Owns the one place where a call waits: for its stream, for what concerns it on other streams of the session, for the
+//! quiet time after a question, for its client's return. Also owns what the server's answer becomes. Does not own questions
+//! (`rounds`). Rules: A2.3-A2.5, A12.13, A12.22, B11; vectors D18, D45, D97.
+
+use super::super::super::reply::{Arrival, Messages, Refusal};
+use super::super::at_work::Sent;
+use super::super::gate::{self, Gate};
+use super::super::turn::{Turn, Watch};
+use super::super::wants::Aside;
+use super::super::{Legacy, Session};
+use super::Trouble;
+use super::reopen::{Came, Resumption, Source};
+use super::rounds::{Away, Due, Undelivered};
+use crate::exchange::{Event, Fault, Outcome};
+use crate::telemetry::metrics::{Waiting, Way};
+use crate::translate::flow::Plan;
+use crate::translate::listen::Notice;
+use crate::translate::notify::{self, Kind};
+use crate::translate::tools::Finding;
+use crate::translate::{error, result};
+use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response, code};
+use crate::wire::method::Method;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// Answers to a server's requests that may be on their way at once for one call; a server that asks faster waits.
+const REPLIES: usize = 8;
+
+/// The call while its answer is awaited.
+pub(super) struct Stream<'a> {
+    pub(super) legacy: &'a Arc<Legacy>,
+    pub(super) session: Arc<Session>,
+    pub(super) turn: &'a mut Turn,
+    pub(super) watch: &'a Watch,
+    pub(super) sent: &'a mut Sent,
+    pub(super) number: u64,
+    /// `None` for a call that wants no notifications.
+    pub(super) aside: Option<Aside>,
+    /// Set while the client is away with questions.
+    pub(super) away: Option<Away>,
+    /// When the client is to be asked what is open.
+    pub(super) due: Option<Due>,
+    /// Answers that did not reach the server.
+    pub(super) undelivered: Option<Undelivered>,
+    pub(super) replies: Arc<Semaphore>,
+    /// Something has come for the call, so the server has begun to run it.
+    heard: bool,
+    /// Until the first answer.
+    waiting: Option<Waiting>,
+}
+
+/// How the server's part ended.
+#[allow(clippy::large_enum_variant, reason = "lives for one match")]
+enum Finish {
+    Response(Response),
+    /// The result has begun to come.
+    Flow(Messages),
+}
+
+impl<'a> Stream<'a> {
+    #[allow(clippy::too_many_arguments, reason = "one caller")]
+    pub(super) fn new(
+        legacy: &'a Arc<Legacy>,
+        session: Arc<Session>,
+        turn: &'a mut Turn,
+        watch: &'a Watch,
+        sent: &'a mut Sent,
+        number: u64,
+        aside: Option<Aside>,
+        waiting: Option<Waiting>,
+    ) -> Self {
+        Self {
+            legacy,
+            session,
+            turn,
+            watch,
+            sent,
+            number,
+            aside,
+            away: None,
+            due: None,
+            undelivered: None,
+            replies: Arc::new(Semaphore::new(REPLIES)),
+            heard: false,
+            waiting,
+        }
+    }
+
+    /// A refusal ends the call at the server too, so there is nothing to cancel.
+    pub(super) fn refused(&mut self, refusal: Refusal, has_session: bool) -> Result<Outcome, Trouble> {
+        self.sent.number = None;
+        self.waiting.take().into_iter().for_each(Waiting::answered);
+        let gate = gate::judge(&refusal, Some(self.number), has_session);
+        match (gate, &refusal.answer) {
+            (Gate::Lost, _) => Err(Trouble::Lost),
+            (Gate::OtherEra, Some(answer)) => Err(Trouble::OtherEra(self.spell(answer))),
+            (Gate::Answer, Some(answer)) => Ok(match self.spell(answer) {
+                // With the status of an error the server speaks of the method, not of a tool (A12.22).
+                Outcome::Error(message) if refusal.code() == Some(code::METHOD_NOT_FOUND) => {
+                    Outcome::Unimplemented(message)
+                }
+                outcome => outcome,
+            }),
+            (Gate::OtherEra | Gate::Answer, None) | (Gate::Refused, _) => {
+                Err(refusal.fault("the request").into())
+            }
+        }
+    }
+
+    /// Reads to the answer. Where that comes while the client is away, it waits for the client as well.
+    pub(super) async fn follow(&mut self, messages: Messages) -> Result<Outcome, Trouble> {
+        let finish = self.until_answer(messages).await;
+        if let Err(Trouble::Left(_) | Trouble::Again | Trouble::Lost) = finish {
+            return finish.map(|_| Outcome::Flowed);
+        }
+        // The server waits for no answer any more.
+        self.due = None;
+        if finish.is_ok() {
+            self.sent.number = None;
+            self.sent.asking.clear();
+        }
+        if !self.turn.is_here() {
+            Box::pin(self.client_returns()).await?;
+        }
+        match finish? {
+            Finish::Response(response) => self.outcome(&response).await,
+            Finish::Flow(messages) => self.flow(messages).await,
+        }
+    }
+
+    async fn until_answer(&mut self, mut messages: Messages) -> Result<Finish, Trouble> {
+        let mut resumption = Resumption::new(self.legacy);
+        self.let_pass(&mut messages);
+        let mut source = Source::Open(messages);
+        loop {
+            let came = match self.next(&mut source).await? {
+                Some(came) => came,
+                None => continue,
+            };
+            let (ended, broken) = match (came, source) {
+                (Came::Arrival(Some(Arrival::Flow)), Source::Open(messages)) => {
+                    return Ok(Finish::Flow(messages));
+                }
+                (Came::Arrival(Some(Arrival::Message(message))), open) => {
+                    source = open;
+                    match self.message(message).await? {
+                        Some(response) => return Ok(Finish::Response(response)),
+                        None => continue,
+                    }
+                }
+                (Came::Reopened(messages), open) => match messages? {
+                    Some(mut messages) => {
+                        self.let_pass(&mut messages);
+                        source = Source::Open(messages);
+                        self.heard = true;
+                        self.legacy.shared.metrics.stream_resumed();
+                        continue;
+                    }
+                    None => (open, None),
+                },
+                (Came::Broken(broken), open) => (open, Some(self.legacy.shared.broken(broken))),
+                (Came::Arrival(_), open) => (open, None),
+            };
+            if let Source::Open(messages) = &ended {
+                resumption.ended(messages, broken.as_ref());
+            }
+            let again = resumption.again(self.legacy, &self.session, &self.turn.call, self.number);
+            source = again.ok_or_else(|| Trouble::Fault(broken.map_or_else(no_answer, Fault::from)))?;
+        }
+    }
+
+    /// The next thing from the call's own stream; `None` where something else has come and been dealt with.
+    async fn next(&mut self, source: &mut Source) -> Result<Option<Came>, Trouble> {
+        let plain = self.aside.is_none() && self.away.is_none() && self.due.is_none();
+        if plain && self.undelivered.is_none() {
+            return Ok(Some(source.next().await));
+        }
+        let overdue = self.due.as_ref().is_some_and(Due::is_overdue);
+        tokio::select! {
+            biased;
+            () = std::future::ready(()), if overdue => self.ask(source).await?,
+            back = Away::over(&mut self.away, &self.legacy.shared, Some(&self.session)) => {
+                let retry = back?;
+                Box::pin(self.take_up(retry, Some(source))).await?;
+            }
+            fault = Undelivered::next(&mut self.undelivered) => return Err(fault.into()),
+            notification = Aside::next(&mut self.aside) => self.tell(&notification).await,
+            came = source.next() => return Ok(Some(came)),
+            () = Due::over(&self.due) => self.ask(source).await?,
+        }
+        Ok(None)
+    }
+
+    /// Lets a large result of this call go on while it comes, under the id of the request that waits for it, if one does.
+    pub(super) fn let_pass(&self, messages: &mut Messages) {
+        let shared = &self.legacy.shared;
+        let plan = if self.turn.is_here() {
+            let info = self.session.initialized.server_info.clone();
+            let most = shared.settings.limits.message_bytes;
+            let id = self.turn.id().clone();
+            Plan::new(self.turn.call.method, self.number, id, info, shared.limits, most)
+        } else {
+            None
+        };
+        messages.pass_by(plan, shared.settings.limits.flow_bytes);
+    }
+
+    /// Hands the result on as it comes. Once a piece is out there is no way back: no resuming, no other answer.
+    async fn flow(&mut self, mut messages: Messages) -> Result<Outcome, Trouble> {
+        self.waiting.take().into_iter().for_each(Waiting::answered);
+        let shared = &self.legacy.shared;
+        while let Some(piece) =
+            messages.piece().await.map_err(|broken| shared.broken(broken)).map_err(Fault::from)?
+        {
+            self.turn.piece(piece).await;
+        }
+        shared.metrics.result_flowed();
+        if self.turn.call.method == Method::ToolsCall && messages.says_error() {
+            shared.metrics.tool_error();
+        }
+        Ok(Outcome::Flowed)
+    }
+
+    async fn message(&mut self, message: Message) -> Result<Option<Response>, Trouble> {
+        let first = !std::mem::replace(&mut self.heard, true);
+        self.waiting.take().into_iter().for_each(Waiting::answered);
+        match message {
+            // An error without an id on the stream of the one call is that call's: the server could not tell the id.
+            Message::Response(response)
+                if response.answers(self.number)
+                    || response.id.is_none() && matches!(response.reply, RpcReply::Error(_)) =>
+            {
+                if first && gate::not_initialized(&response) {
+                    return Err(Trouble::Lost);
+                }
+                return Ok(Some(response));
+            }
+            Message::Response(_) => {
+                tracing::debug!("an answer to another request on the stream of a call is passed over");
+            }
+            Message::Notification(notification) => match Kind::of(&notification.method) {
+                // Never on a call's own stream (A2.5, D97).
+                Kind::Changed => {
+                    if let Some(notice) = Notice::of(notification) {
+                        self.legacy.listeners.tell(self.turn.call.principal, notice);
+                    }
+                }
+                Kind::LegacyOnly => self.server_tells(&notification),
+                Kind::Progress | Kind::Log | Kind::Custom => self.tell(&notification).await,
+            },
+            Message::Request(asked) => Box::pin(self.asked(&asked, Way::Call)).await?,
+        }
+        Ok(None)
+    }
+
+    /// Tells the client, if it is there and wants to see it.
+    async fn tell(&mut self, notification: &Notification) {
+        if !self.turn.is_here() {
+            return;
+        }
+        if let Some(event) = self.event(notification) {
+            self.turn.event(event).await;
+        }
+    }
+
+    fn event(&mut self, notification: &Notification) -> Option<Event> {
+        let Turn { wants, progress, .. } = &mut *self.turn;
+        match Kind::of(&notification.method) {
+            Kind::Progress => {
+                let token = wants.token.as_ref()?;
+                progress.to_modern(notification, self.number, token).map(Event::Progress)
+            }
+            Kind::Log => notify::log_to_modern(notification, wants.log).map(Event::Log),
+            Kind::Custom => Some(Event::Custom(notify::custom_to_modern(notification))),
+            Kind::Changed | Kind::LegacyOnly => {
+                tracing::debug!(method = %notification.method, "not for the stream of a call");
+                None
+            }
+        }
+    }
+
+    async fn outcome(&mut self, response: &Response) -> Result<Outcome, Trouble> {
+        match &response.reply {
+            RpcReply::Result(body) => {
+                result::readable(&response.text, body, self.turn.call.method)
+                    .map_err(|fault| Fault::bad_gateway(fault.to_string()))?;
+            }
+            // A11.7.
+            RpcReply::Error(error)
+                if error.code == code::URL_ELICITATION_REQUIRED && self.turn.call.method.can_ask() =>
+            {
+                return Box::pin(self.required(response, error)).await;
+            }
+            RpcReply::Error(_) => {}
+        }
+        Ok(self.spell(response))
+    }
+
+    /// The server's answer as the caller is to see it.
+    pub(super) fn spell(&self, response: &Response) -> Outcome {
+        let shared = &self.legacy.shared;
+        let initialized = &self.session.initialized;
+        let call = &self.turn.call;
+        let method = call.method;
+        match &response.reply {
+            RpcReply::Result(body) => {
+                let info = &initialized.server_info;
+                let translated = result::to_modern(response, body, method, call.id(), info, shared.limits);
+                self.report(&translated.findings);
+                if method == Method::ToolsCall && result::is_error(&response.text, body) {
+                    shared.metrics.tool_error();
+                }
+                Outcome::Result(translated.message)
+            }
+            RpcReply::Error(error) => {
+                let (code, message) = error::to_modern(response, error, &call.request, method, shared.limits);
+                // A server that has tools, but not this one, does have the method (B11).
+                let implemented = method.can_ask() && initialized.has(method.capability(), shared.limits);
+                if code == code::METHOD_NOT_FOUND && !implemented {
+                    Outcome::Unimplemented(message)
+                } else {
+                    Outcome::Error(message)
+                }
+            }
+        }
+    }
+
+    /// One line a list, however many its tools are.
+    fn report(&self, findings: &[Finding]) {
+        let Some(first) = findings.first() else { return };
+        tracing::warn!(
+            upstream = %self.legacy.shared.settings.name,
+            tools = findings.len(),
+            first = ?first.tool,
+            "odd tools in a list; the first one: {}",
+            first.kind
+        );
+    }
+}
+
+pub(super) fn no_answer() -> Fault {
+    Fault::bad_gateway("the upstream server ended its answer without the result")
+}
