@@ -291,9 +291,13 @@ fn sampling(
 /// The result's own `_meta` stays (A4.15), but for what is modern in it.
 fn meta(text: &Bytes, answer: &Object, edit: &mut Edit<'_>, limits: Limits) -> Result<(), AnswerFault> {
     let Some(span) = answer.get(text, "_meta")? else { return Ok(()) };
+    if span.of(text) == b"null" {
+        edit.gone.push("_meta");
+        return Ok(());
+    }
     let meta = object(text, span, limits).ok_or(AnswerFault::Shape("`_meta` must be an object"))?;
     let modern = |member: &Member| named(text, member, &meta::MODERN_ONLY);
-    if meta.members.iter().all(modern) {
+    if !meta.is_empty() && meta.members.iter().all(modern) {
         edit.gone.push("_meta");
     } else {
         edit.splice.rewrite(&meta, |member| !modern(member), "");

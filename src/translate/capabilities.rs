@@ -137,7 +137,9 @@ impl Declared {
                 // `{}` means form mode, but not where a mode was named that cannot be read.
                 (form || url || !named("form") && !named("url")).then_some(value)
             }
-            _ => Some(objects(text, inner, |_| true)),
+            "sampling" => Some(objects(text, inner, |_| true)),
+            // Of a capability that no revision defines, no member is known to be wrong.
+            _ => Some(compacted(text, inner.span)),
         }
     }
 
@@ -199,9 +201,13 @@ fn objects(text: &[u8], object: &Object, keep: impl Fn(&str) -> bool) -> String 
         }
         quote_into(&mut out, &name);
         out.push(':');
-        // Part of a text that was checked for UTF-8.
-        out.push_str(&String::from_utf8_lossy(&compact(value.of(text))));
+        out.push_str(&compacted(text, value));
     }
     out.push('}');
     out
+}
+
+fn compacted(text: &[u8], value: Span) -> String {
+    // Part of a text that was checked for UTF-8.
+    String::from_utf8_lossy(&compact(value.of(text))).into_owned()
 }

@@ -76,10 +76,13 @@ fn members(hash: &mut Sha256, text: &[u8], mut members: Vec<Member>, depth: usiz
     }
 }
 
-/// A name with half a surrogate pair stands for itself.
+/// A name with half a surrogate pair has no text; it counts as it is written, and as no other name.
 fn name(text: &[u8], member: &Member) -> Vec<u8> {
-    let raw = member.key.of(text);
-    member.name(text).map_or_else(|| raw.to_vec(), |name| name.into_owned().into_bytes())
+    let (tag, name) = match member.name(text) {
+        Some(name) => (b't', name.into_owned().into_bytes()),
+        None => (b'r', member.key.of(text).to_vec()),
+    };
+    [&[tag], name.as_slice()].concat()
 }
 
 fn value(hash: &mut Sha256, text: &[u8], span: Span, depth: usize) {
@@ -108,4 +111,85 @@ fn value(hash: &mut Sha256, text: &[u8], span: Span, depth: usize) {
     }
     hash.update(b"v");
     piece(hash, &compact(raw));
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::super::question_tests::{form, request, roots, text};
+    use super::*;
+
+    #[test]
+    fn d33_the_answer_that_asks() {
+        let (form, roots) = (form(), roots());
+        let id = request(r#"{"jsonrpc":"2.0","id":"\u0063","method":"m"}"#).id;
+        let info = Bytes::from_static(br#"{"name":"s","version":"1"}"#);
+        let entries = [("s1", form.entry()), ("s2", roots.entry())];
+        assert_eq!(
+            text(&message(&id, entries.into_iter(), "st", &info)),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":"\u0063","result":{{"resultType":"input_required","inputRequests":{{"s1":{},"s2":{{"method":"roots/list"}}}},"requestState":"st","_meta":{{"io.modelcontextprotocol/serverInfo":{{"name":"s","version":"1"}}}}}}}}"#,
+                text(form.entry()),
+            )
+        );
+    }
+
+    fn of(method: &str, params: &str) -> [u8; 32] {
+        digest(&request(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)))
+    }
+
+    #[test]
+    fn b1_2_a_retry_has_the_digest_of_its_request() {
+        let first = of(
+            "tools/call",
+            r#"{"_meta":{"a":1},"name":"t","arguments":{"a":[1,{"b":"c d","e":null}],"f":1e400}}"#,
+        );
+        for same in [
+            r#"{"name":"t","arguments":{"a":[1,{"b":"c d","e":null}],"f":1e400}}"#,
+            r#"{"arguments" : { "f":1e400,"a": [ 1 , {"e":null,"b":"c d"} ] },"requestState":"s","n\u0061me":"t","inputResponses":{"s1":{}},"_meta":{"b":2}}"#,
+        ] {
+            assert_eq!(of("tools/call", same), first, "{same}");
+        }
+    }
+
+    #[test]
+    fn d36_another_request_has_another_digest() {
+        let all = [
+            ("tools/call", r#"{"name":"t","arguments":{"a":[1,{"b":"c d"}]}}"#),
+            ("prompts/get", r#"{"name":"t","arguments":{"a":[1,{"b":"c d"}]}}"#),
+            ("tools/call", r#"{"name":"u","arguments":{"a":[1,{"b":"c d"}]}}"#),
+            ("tools/call", r#"{"name":"t","arguments":{"a":[1,{"b":"cd"}]}}"#),
+            ("tools/call", r#"{"name":"t","arguments":{"a":[1,[{"b":"c d"}]]}}"#),
+            ("tools/call", r#"{"name":"t","arguments":{"a":[{"b":"c d"},1]}}"#),
+            ("tools/call", r#"{"name":"t","arguments":{"a":[1.0,{"b":"c d"}]}}"#),
+            ("tools/call", r#"{"name":"t","arguments":{"a":["1",{"b":"c d"}]}}"#),
+            ("tools/call", r#"{"name":"t","arguments":{"a":[1,{"b":"c d"}],"_meta":{}}}"#),
+            ("tools/call", r#"{"name":"t","arguments":{"a":[1,{"b":"c d"}],"requestState":"s"}}"#),
+            ("tools/call", r#"{"name":"t"}"#),
+            ("tools/call", r#"{"name":"t","arguments":{}}"#),
+            ("tools/call", r#"{"name":"t","arguments":[]}"#),
+            ("tools/call", r#"{"name":"t","arguments":{"a":1,"a":2}}"#),
+            ("tools/call", r#"{"name":"t","arguments":{"a":2,"a":1}}"#),
+            ("tools/call", r#"{"name":"t","arguments":{"\ud800":1}}"#),
+            ("tools/call", r#"{"name":"t","arguments":{"\\ud800":1}}"#),
+            ("tools/call", "{}"),
+        ];
+        let digests: std::collections::HashSet<_> =
+            all.iter().map(|(method, params)| of(method, params)).collect();
+        assert_eq!(digests.len(), all.len());
+    }
+
+    #[test]
+    fn b1_2_what_is_deep_or_large_counts_as_it_is_written() {
+        let deep = |inner: &str| {
+            let open = r#"{"a":"#.repeat(30);
+            of("m", &format!(r#"{{"x":{open}{inner}{}}}"#, "}".repeat(30)))
+        };
+        assert_eq!(deep(r#"{"b":1,"c":2}"#), deep(r#"{"b": 1, "c": 2}"#));
+        assert_ne!(deep(r#"{"b":1,"c":2}"#), deep(r#"{"c":2,"b":1}"#));
+        let large = |text: &str| of("m", &format!(r#"{{"x":{{{}}}}}"#, vec![text; 2000].join(",")));
+        assert_eq!(large(r#""b":1"#), large(r#" "b" : 1"#));
+        assert_ne!(large(r#""b":1"#), large(r#""b":2"#));
+    }
 }

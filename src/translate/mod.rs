@@ -20,7 +20,11 @@ pub mod result;
 pub mod tools;
 
 #[cfg(test)]
+mod answer_tests;
+#[cfg(test)]
 mod capabilities_tests;
+#[cfg(test)]
+mod odd_tests;
 #[cfg(test)]
 mod question_tests;
 #[cfg(test)]

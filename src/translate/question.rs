@@ -197,15 +197,22 @@ fn elicitation(text: &Bytes, params: &Object, limits: Limits) -> Result<(Kind, N
     Ok(if url { (Kind::UrlElicitation, Need::Url, entry) } else { (Kind::Elicitation, Need::Form, entry) })
 }
 
-/// The form that is asked for: an object of flat properties. What a property may be is the client's to judge.
+/// The form that is asked for: an object of properties. What a property may be is the client's to judge.
 fn schema(text: &Bytes, span: Option<Span>, limits: Limits) -> Result<(), Fault> {
     const FORM: Fault = Fault("`requestedSchema` must be an object schema with `properties`");
     let schema = span.and_then(|span| object(text, span, limits)).ok_or(FORM)?;
     let kind = schema.get(text, "type")?.and_then(|span| string(text, span));
-    if kind.as_deref() != Some("object") || !is(text, schema.get(text, "properties")?, json::Kind::Object) {
-        return Err(FORM);
-    }
-    Ok(())
+    let properties =
+        schema.get(text, "properties")?.and_then(|span| object(text, span, limits)).ok_or(FORM)?;
+    let fits = |name: &str, kind| {
+        Ok::<_, Duplicate>(match schema.get(text, name)? {
+            None => true,
+            some => is(text, some, kind),
+        })
+    };
+    let flat = properties.members.iter().all(|member| is(text, Some(member.value), json::Kind::Object));
+    let whole = flat && fits("required", json::Kind::Array)? && fits("$schema", json::Kind::String)?;
+    if kind.as_deref() == Some("object") && whole { Ok(()) } else { Err(FORM) }
 }
 
 /// Optional members of a sampling request, and what each must be where it is there.
