@@ -39,8 +39,8 @@ pub enum FaultKind {
     Busy,
     /// The process is about to end: 503.
     Draining,
-    /// The server asks the client something in a way that this version does not carry.
-    NotBridged,
+    /// The server asks its client something, and there will be no answer.
+    Unanswered,
     /// A fault of the proxy itself.
     Internal,
 }
@@ -83,7 +83,7 @@ impl FaultKind {
             FaultKind::Timeout => Ended::Timeout,
             FaultKind::Busy => Ended::Busy,
             FaultKind::Draining => Ended::Draining,
-            FaultKind::NotBridged => Ended::NotBridged,
+            FaultKind::Unanswered => Ended::Unanswered,
             FaultKind::Internal => Ended::Internal,
         }
     }

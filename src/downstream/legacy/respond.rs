@@ -79,7 +79,7 @@ fn in_band(kind: &FaultKind) -> StatusCode {
         | FaultKind::BadGateway
         | FaultKind::Timeout
         | FaultKind::Draining
-        | FaultKind::NotBridged
+        | FaultKind::Unanswered
         | FaultKind::Internal => StatusCode::OK,
     }
 }
@@ -94,7 +94,7 @@ fn status(kind: &FaultKind) -> StatusCode {
         FaultKind::InvalidParams | FaultKind::MethodNotFound | FaultKind::MissingCapability => {
             StatusCode::BAD_REQUEST
         }
-        FaultKind::BadGateway | FaultKind::NotBridged => StatusCode::BAD_GATEWAY,
+        FaultKind::BadGateway | FaultKind::Unanswered => StatusCode::BAD_GATEWAY,
         FaultKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
         FaultKind::Busy | FaultKind::Draining => StatusCode::SERVICE_UNAVAILABLE,
         FaultKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,

@@ -42,7 +42,7 @@ fn spelling(kind: &FaultKind) -> (StatusCode, i64) {
         FaultKind::BadGateway => (StatusCode::BAD_GATEWAY, code::INTERNAL_ERROR),
         FaultKind::Timeout => (StatusCode::GATEWAY_TIMEOUT, code::INTERNAL_ERROR),
         FaultKind::Busy | FaultKind::Draining => (StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR),
-        FaultKind::NotBridged => (StatusCode::OK, code::INTERNAL_ERROR),
+        FaultKind::Unanswered => (StatusCode::OK, code::INTERNAL_ERROR),
         FaultKind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR),
     }
 }
@@ -132,7 +132,7 @@ pub(in crate::downstream) fn fault(fault: &Fault, id: &Id, record: &mut Record) 
         | FaultKind::RateLimited
         | FaultKind::BadGateway
         | FaultKind::Timeout
-        | FaultKind::NotBridged
+        | FaultKind::Unanswered
         | FaultKind::Internal => {}
     }
     if let Some(value) = &fault.retry_after {

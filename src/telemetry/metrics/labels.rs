@@ -55,7 +55,7 @@ words! {
         Timeout => "timeout",
         Busy => "busy",
         Draining => "draining",
-        NotBridged => "not-bridged",
+        Unanswered => "unanswered",
         Internal => "internal",
     }
 }

@@ -64,7 +64,7 @@ impl Stream<'_> {
                 self.legacy.shared.metrics.tool_error();
                 Outcome::Result(result::tool_error(self.turn.id(), text, info))
             }
-            _ => Outcome::Fault(Fault::new(FaultKind::NotBridged, text)),
+            _ => Outcome::Fault(Fault::new(FaultKind::Unanswered, text)),
         }
     }
 }

@@ -319,7 +319,7 @@ impl Stream<'_> {
         let open = std::mem::take(&mut self.sent.asking.open);
         if open.iter().any(|open| open.elicitation_id.is_some()) {
             let text = "the server asks for the same again and again; the call was given up";
-            return Err(Fault::new(FaultKind::NotBridged, text).into());
+            return Err(Fault::new(FaultKind::Unanswered, text).into());
         }
         for open in open {
             self.reply(answer::refused(&open.question, Why::Cancelled)).await;
@@ -401,7 +401,7 @@ impl Stream<'_> {
         if !shared.settings.interactive && declared.allows(need, self.session.initialized.revision) {
             self.not_asked(NotAsked::Off, "upstream.*.interactive");
             let text = "the server asks its client something, which the settings of the proxy do not let it do (upstream.*.interactive)";
-            return Fault::new(FaultKind::NotBridged, text);
+            return Fault::new(FaultKind::Unanswered, text);
         }
         self.not_asked(NotAsked::Undeclared, need.required());
         let text = format!(
