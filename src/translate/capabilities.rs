@@ -92,11 +92,16 @@ impl Capabilities {
         Bytes::from(out)
     }
 
-    /// Whether a server of this revision, told what is declared to the latest one, would take it for something else:
-    /// 2025-06-18 knows form mode alone, so a client of url mode alone looks to it like one that shows forms (A3.5).
-    pub fn misread_by(&self, revision: LegacyRevision) -> bool {
+    /// Whether a server that turned out to be of `revision` must be told again, after it was told what is declared to
+    /// `told`. 2025-06-18 knows form mode alone, so a client of url mode alone looks to it like one that shows forms
+    /// (A3.5); everything else that is newer it passes over. One that is newer than was thought was told too little.
+    pub fn misread_by(&self, told: LegacyRevision, revision: LegacyRevision) -> bool {
         let Some(declared) = &self.0 else { return false };
-        revision == LegacyRevision::V2025_06_18 && declared.url && !declared.form
+        if revision > told {
+            return self.declared_to(told) != self.declared_to(revision);
+        }
+        let form_alone = revision == LegacyRevision::V2025_06_18 && revision < told;
+        form_alone && declared.url && !declared.form
     }
 
     /// Whether a server of this revision may ask what needs this.

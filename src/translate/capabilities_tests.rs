@@ -24,14 +24,25 @@ fn declared(capabilities: &str, revision: LegacyRevision) -> String {
 fn d54_url_mode_alone_is_not_declared_to_2025_06_18() {
     let url = r#"{"elicitation":{"url":{}}}"#;
     assert_eq!(ALL.map(|revision| declared(url, revision)), ["{}", "{}", "{}", url]);
-    assert_eq!(ALL.map(|revision| of(url).misread_by(revision)), [false, false, true, false]);
+    assert_eq!(ALL.map(|revision| of(url).misread_by(V2025_11_25, revision)), [false, false, true, false]);
     for form in [r#"{"elicitation":{}}"#, r#"{"elicitation":{"form":{}}}"#] {
         assert_eq!(ALL.map(|revision| declared(form, revision)), ["{}", "{}", r#"{"elicitation":{}}"#, form]);
-        assert!(ALL.iter().all(|revision| !of(form).misread_by(*revision)));
+        assert!(ALL.iter().all(|revision| !of(form).misread_by(V2025_11_25, *revision)));
     }
     let both = r#"{"elicitation":{"form":{},"url":{}}}"#;
     assert_eq!(ALL.map(|revision| declared(both, revision)), ["{}", "{}", r#"{"elicitation":{}}"#, both]);
-    assert!(!of(both).misread_by(V2025_06_18));
+    assert!(!of(both).misread_by(V2025_11_25, V2025_06_18));
+}
+
+#[test]
+fn a3_5_a_server_that_has_become_newer_was_told_too_little() {
+    let again = |text: &str, told| ALL.map(|revision| of(text).misread_by(told, revision));
+    assert_eq!(again(r#"{"elicitation":{"url":{}}}"#, V2025_06_18), [false, false, false, true]);
+    assert_eq!(again(r#"{"elicitation":{}}"#, V2024_11_05), [false, false, true, true]);
+    assert_eq!(again(r#"{"elicitation":{}}"#, V2025_06_18), [false; 4]);
+    assert_eq!(again(r#"{"sampling":{"tools":{}}}"#, V2025_03_26), [false, false, false, true]);
+    assert_eq!(again(r#"{"sampling":{},"roots":{}}"#, V2024_11_05), [false; 4]);
+    assert_eq!(again("{}", V2024_11_05), [false; 4]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bytes;
+mod capabilities;
 mod envelope;
 mod era;
 mod errors;

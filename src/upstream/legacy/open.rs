@@ -1,6 +1,6 @@
 //! Opening a session: `initialize`, then `notifications/initialized`, and only then anything else (A1.1, A2.1).
 //!
-//! Owns the handshake and the reading of its refusals. The handshake runs in a task of its own (see `pool`), under the
+//! Owns the handshake, what is declared in it (A3.5), and the reading of its refusals. The handshake runs in a task of its own (see `pool`), under the
 //! headers of the request that made it necessary.
 
 use super::super::Shared;
@@ -19,7 +19,7 @@ use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -44,6 +44,22 @@ pub(super) struct Opener {
     pub(super) headers: HeaderMap,
     pub(super) client_info: Option<Bytes>,
     pub(super) capabilities: Capabilities,
+    pub(super) agreed: Arc<Agreed>,
+}
+
+/// The revision that the server agreed on last. It is declared to at once from then on, since a declaration is read
+/// before the revision is known (A3.5).
+#[derive(Debug, Default)]
+pub(super) struct Agreed(Mutex<Option<LegacyRevision>>);
+
+impl Agreed {
+    fn get(&self) -> LegacyRevision {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or(LegacyRevision::LATEST)
+    }
+
+    fn set(&self, revision: LegacyRevision) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(revision);
+    }
 }
 
 pub(super) async fn open(
@@ -85,10 +101,54 @@ async fn handshake(
     opener: &Opener,
     key: Option<SessionKey>,
 ) -> Result<Arc<Session>, OpenFault> {
+    let told = opener.agreed.get();
+    let mut greeted = greet(shared, opener, told).await?;
+    let revision = greeted.initialized.revision;
+    opener.agreed.set(revision);
+    if opener.capabilities.misread_by(told, revision) {
+        tracing::debug!(
+            upstream = %shared.settings.name,
+            revision = revision.as_str(),
+            "the server is of another revision than was declared to; initializing once more"
+        );
+        // Before the next one begins: a server may be one that has a single session.
+        greeted.unused.end().await;
+        // Refused or not, it is a legacy server: it has just initialized.
+        greeted =
+            greet(shared, opener, revision).await.map_err(|open| OpenFault { refused: false, ..open })?;
+        opener.agreed.set(greeted.initialized.revision);
+    }
+    let Greeted { id, initialized, mut unused } = greeted;
+    let session = Arc::new(Session::new(
+        id,
+        initialized,
+        shared.heads.credential(&opener.headers),
+        opener.capabilities.clone(),
+        key,
+        opener.listeners.session(opener.principal),
+        shared.metrics.session_ready(),
+    ));
+    confirm(shared, opener, &session).await?;
+    unused.goodbye = None;
+    Ok(session)
+}
+
+/// A server that has answered `initialize` and waits to be told that it may begin.
+struct Greeted<'a> {
+    id: Option<HeaderValue>,
+    initialized: Initialized,
+    unused: Unused<'a>,
+}
+
+/// `initialize` with what is declared to a server of the revision `told`.
+async fn greet<'a>(
+    shared: &'a Arc<Shared>,
+    opener: &Opener,
+    told: LegacyRevision,
+) -> Result<Greeted<'a>, OpenFault> {
     let info = opener.client_info.as_deref();
     let number = shared.next_number();
-    let request =
-        discover::initialize_request(number, &opener.capabilities.declared_to(LegacyRevision::LATEST), info);
+    let request = discover::initialize_request(number, &opener.capabilities.declared_to(told), info);
     let head = shared.heads.legacy(&opener.headers, None);
     let limit = shared.settings.timeouts.initialize;
     let response = shared
@@ -129,21 +189,10 @@ async fn handshake(
     let initialized = initialized.map_err(|fault| {
         OpenFault::from(Fault::bad_gateway(format!("no session with the upstream server: {fault}")))
     })?;
-    let presence = opener.listeners.session(opener.principal);
-    let counted = shared.metrics.session_ready();
-    let session = Arc::new(Session::new(
-        id,
-        initialized,
-        credential,
-        opener.capabilities.clone(),
-        key,
-        presence,
-        counted,
-    ));
-    unused.goodbye = session.goodbye();
-    confirm(shared, opener, &session).await?;
-    unused.goodbye = None;
-    Ok(session)
+    if let Some(goodbye) = &mut unused.goodbye {
+        goodbye.revision = Some(initialized.revision);
+    }
+    Ok(Greeted { id, initialized, unused })
 }
 
 /// A session that the server may have and nobody uses yet: ended there unless it is taken out, also where its opener
@@ -151,6 +200,16 @@ async fn handshake(
 struct Unused<'a> {
     shared: &'a Arc<Shared>,
     goodbye: Option<Goodbye>,
+}
+
+impl Unused<'_> {
+    /// Ends it now. Whoever stops waiting leaves it to the drop.
+    async fn end(&mut self) {
+        if let Some(goodbye) = self.goodbye.clone() {
+            super::pool::end(self.shared.clone(), goodbye).await;
+            self.goodbye = None;
+        }
+    }
 }
 
 impl Drop for Unused<'_> {

@@ -7,7 +7,7 @@
 use super::super::Shared;
 use super::super::flight::Flights;
 use super::listeners::Listeners;
-use super::open::{self, OpenFault, Opener};
+use super::open::{self, Agreed, OpenFault, Opener};
 use super::places::{Place, Places};
 use super::session::{Goodbye, Session, SessionKey};
 use crate::config::SessionScope;
@@ -28,6 +28,7 @@ pub(super) struct Pool {
     opening: Flights<SessionKey, Result<Arc<Lease>, OpenFault>>,
     /// Of sessions open, being opened or being ended, those of single calls included.
     places: Places,
+    agreed: Arc<Agreed>,
 }
 
 /// A session lent to one call. Dropping it tells the session that the call is over.
@@ -47,7 +48,14 @@ impl Pool {
     pub(super) fn new(shared: Arc<Shared>, listeners: Arc<Listeners>) -> Arc<Self> {
         let opening = Flights::new(shared.shutdown.clone());
         let places = Places::new(shared.settings.session.max);
-        let pool = Arc::new(Self { shared, listeners, ready: DashMap::new(), opening, places });
+        let pool = Arc::new(Self {
+            shared,
+            listeners,
+            ready: DashMap::new(),
+            opening,
+            places,
+            agreed: Arc::default(),
+        });
         // Owned by the tracker; ends with the drain or with the pool.
         drop(
             pool.shared
@@ -141,6 +149,7 @@ impl Pool {
             headers: call.headers.clone(),
             client_info: open::client_info(&call.request),
             capabilities,
+            agreed: self.agreed.clone(),
         }
     }
 
