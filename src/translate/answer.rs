@@ -13,6 +13,7 @@ use crate::wire::meta;
 use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// Why a question is not answered by the client.
@@ -172,11 +173,7 @@ fn named(text: &[u8], member: &Member, names: &[&str]) -> bool {
     names.iter().any(|name| member.is(text, name))
 }
 
-fn text_of<'a>(
-    text: &'a [u8],
-    object: &Object,
-    name: &str,
-) -> Result<Option<std::borrow::Cow<'a, str>>, Duplicate> {
+fn text_of<'a>(text: &'a [u8], object: &Object, name: &str) -> Result<Option<Cow<'a, str>>, Duplicate> {
     Ok(object.get(text, name)?.and_then(|span| string(text, span)))
 }
 
