@@ -28,11 +28,13 @@ fn one_under_the_other_it_shows_what_was_translated() {
     let text = text(&demo(None, &[]));
     assert!(began.elapsed() < Duration::from_secs(5));
     for (wanted, times) in [
-        (r#""method": "initialize""#, 1),
-        (r#""method": "notifications/initialized""#, 1),
+        (r#""method": "initialize""#, 2),
+        (r#""method": "notifications/initialized""#, 2),
         (r#""method": "notifications/cancelled""#, 1),
-        ("--> DELETE /mcp HTTP/1.1", 1),
+        ("--> DELETE /mcp HTTP/1.1", 2),
         (r#""progressToken": "mine""#, 4),
+        (r#""resultType": "input_required""#, 1),
+        (r#""inputResponses": {"#, 1),
         ("NOT AS EXPECTED", 0),
     ] {
         assert_eq!(text.matches(wanted).count(), times, "{wanted}\n{text}");
@@ -45,7 +47,7 @@ fn one_under_the_other_it_shows_what_was_translated() {
         "Mcp-Method: tools/call",
         r#""code": -32002"#,
         r#""code": -32602"#,
-        "13 of 13 steps went as expected",
+        "16 of 16 steps went as expected",
     ] {
         assert!(text.contains(wanted), "{wanted}\n{text}");
     }

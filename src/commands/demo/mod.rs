@@ -4,10 +4,12 @@
 //! verdict. Client, taps and server know nothing of the proxy's code; what is printed is what was on the wire.
 //! A step that does not go as it must makes the demo fail, so it is a smoke test as well.
 
+mod asking;
 mod client;
 mod frames;
 mod json;
 mod layout;
+mod seen;
 mod steps;
 mod tap;
 
@@ -16,6 +18,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -27,7 +30,8 @@ use crate::config::{self, Config};
 use crate::shutdown::{Ending, Shutdown};
 use frames::{Frame, Way, Wire};
 use layout::Layout;
-use steps::{MODERN_META, Seen, Step, expect};
+use seen::{MODERN_META, Seen, expect};
+use steps::Step;
 use tap::{Tap, Tape};
 
 /// For one step. They take a fraction of a second.
@@ -89,8 +93,9 @@ async fn show(layout: &Layout, out: &mut impl Write) -> Result<usize, DemoError>
     layout.text(out, INTRODUCTION).map_err(DemoError::Print)?;
     let steps = steps::all();
     let last = steps.len() + 1;
+    let mut before = Value::Null;
     for (at, step) in steps.iter().enumerate() {
-        let (frames, verdict) = stage.run(step).await;
+        let (frames, verdict) = stage.run(step, &mut before).await;
         failed += usize::from(verdict.is_err());
         print(layout, out, &format!("{}/{last}  {}", at + 1, step.title), step.look, &frames, &verdict)
             .map_err(DemoError::Print)?;
@@ -98,7 +103,7 @@ async fn show(layout: &Layout, out: &mut impl Write) -> Result<usize, DemoError>
     let (tape, mark) = (stage.tape.clone(), stage.tape.mark());
     let verdict = stage.end().await;
     failed += usize::from(verdict.is_err());
-    let look = "Told to stop, the proxy lets calls finish and then ends its session at the server.";
+    let look = "Told to stop, the proxy lets calls finish and then ends its sessions at the server.";
     let title = format!("{last}/{last}  the proxy stops");
     print(layout, out, &title, look, &tape.since(mark), &verdict).map_err(DemoError::Print)?;
     let verdict = summary(layout, out, &tape.since(0), last - failed, last).map_err(DemoError::Print)?;
@@ -132,11 +137,11 @@ impl Stage {
         Ok(Self { tape, front: client, proxy, serving, _server: keep })
     }
 
-    /// One step, what was on the wires in it, and whether that is as it must be.
-    async fn run(&self, step: &Step) -> (Vec<Frame>, Result<(), String>) {
+    /// One step, what was on the wires in it, and whether that is as it must be. `before` is the answer of the step before.
+    async fn run(&self, step: &Step, before: &mut Value) -> (Vec<Frame>, Result<(), String>) {
         let mark = self.tape.mark();
         let running = async {
-            let answer = client::call(self.front, &step.request, step.most).await;
+            let answer = client::call(self.front, &step.request, step.most, before).await;
             let answer = answer.map_err(|error| format!("the client got no answer: {error}"))?;
             self.tape.wait(mark, step.settled).await;
             Ok(answer)
@@ -144,6 +149,7 @@ impl Stage {
         let answer = timeout(PATIENCE, running)
             .await
             .unwrap_or_else(|_| Err(format!("the step was not over after {PATIENCE:?}")));
+        *before = answer.as_ref().ok().and_then(|answer| answer.messages.last().cloned()).unwrap_or_default();
         let frames = self.tape.since(mark);
         let verdict = answer.and_then(|answer| (step.check)(&Seen { answer: &answer, frames: &frames }));
         (frames, verdict)
@@ -161,7 +167,7 @@ impl Stage {
             Ok(Err(error)) => return Err(format!("the proxy broke: {error}")),
             Err(_) => return Err("the proxy did not stop".to_owned()),
         }
-        expect(deletes(&self.tape.since(mark)) == 1, "the session should be ended with DELETE")
+        expect(deletes(&self.tape.since(mark)) == 2, "both sessions should be ended with DELETE")
     }
 }
 
@@ -193,19 +199,21 @@ fn summary(
     passed: usize,
     all: usize,
 ) -> io::Result<Result<(), String>> {
-    let sent = steps::legacy(frames, Way::ToServer);
+    let sent = seen::legacy(frames, Way::ToServer);
     let count = |method: &str| sent.iter().filter(|message| message["method"] == method).count();
     let (initialize, cancelled) = (count("initialize"), count("notifications/cancelled"));
     let probes = count("server/discover");
-    let requests = sent.iter().filter(|message| message.get("id").is_some()).count();
+    let requests =
+        sent.iter().filter(|message| message.get("id").is_some() && message.get("method").is_some());
+    let responses = sent.iter().filter(|message| message.get("method").is_none()).count();
     let modern = sent.iter().filter(|message| message.to_string().contains(MODERN_META)).count();
     writeln!(out)?;
     layout.rule(out, "=")?;
-    let calls = requests - probes - initialize;
+    let calls = requests.count() - probes - initialize;
     let text = format!(
         "{passed} of {all} steps went as expected. In all the legacy server saw {probes} server/discover (the probe), \
-         {initialize} initialize, {calls} calls in the one session, {cancelled} notifications/cancelled and {} DELETE; \
-         beyond the probe, {} messages with modern _meta.",
+         {initialize} initialize, {calls} calls in the two sessions, {responses} answer to its question, {cancelled} \
+         notifications/cancelled and {} DELETE; beyond the probe, {} messages with modern _meta.",
         deletes(frames),
         modern.saturating_sub(probes),
     );
@@ -215,7 +223,7 @@ fn summary(
         "Next: mcp-janus serve --upstream http://127.0.0.1:3000/mcp puts the proxy before a server of yours.",
     )?;
     let verdict =
-        expect(initialize == 1 && probes == 1 && modern == 1, "one probe, one session, no modern _meta");
+        expect(initialize == 2 && probes == 1 && modern == 1, "one probe, two sessions, no modern _meta");
     if let Err(why) = &verdict {
         layout.text(out, &format!("NOT AS EXPECTED: {why}"))?;
     }

@@ -1,12 +1,15 @@
 //! The calls that the demo makes, what to look at in each, and what must have come of it.
 //!
 //! Owns the script. Each check reads the answer that the client got and what was on both wires, by the rules of the two
-//! revisions, so that the demo is also a test of the proxy that it shows. Does not own running or printing.
+//! revisions, so that the demo is also a test of the proxy that it shows. Does not own running or printing, nor the steps in
+//! which the server asks something (`asking`).
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::client::{Answer, Request};
+use super::asking;
+use super::client::Request;
 use super::frames::{Frame, Head, Way, What, Wire};
+use super::seen::{Seen, expect};
 
 /// One call.
 pub(super) struct Step {
@@ -21,25 +24,29 @@ pub(super) struct Step {
     pub(super) check: fn(&Seen<'_>) -> Result<(), String>,
 }
 
-/// What a check may look at.
-pub(super) struct Seen<'a> {
-    pub(super) answer: &'a Answer,
-    pub(super) frames: &'a [Frame],
-}
-
-const CALL: Request = Request { id: "1", method: "", name: None, params: "", token: None, claim: None };
-const STEP: Step =
+/// A client says the same of itself in each request.
+pub(super) const CALL: Request = Request {
+    id: "1",
+    method: "",
+    name: None,
+    params: "",
+    token: None,
+    claim: None,
+    capabilities: r#"{"elicitation":{"form":{}}}"#,
+    says: None,
+};
+pub(super) const STEP: Step =
     Step { title: "", look: "", request: CALL, most: None, settled: |_| true, check: |_| Ok(()) };
 
-/// The vocabulary of the modern revision, in a message to a legacy server.
-pub(super) const MODERN_META: &str = "io.modelcontextprotocol/";
-
-pub(super) fn all() -> [Step; 12] {
+pub(super) fn all() -> [Step; 15] {
     [
         discover(),
         list(),
         add(),
         count(),
+        asking::asked(),
+        asking::answered(),
+        asking::not_to_be_asked(),
         read(),
         prompt(),
         complete(),
@@ -55,7 +62,8 @@ fn discover() -> Step {
     Step {
         title: "server/discover",
         look: "A modern client has no handshake, it just asks; the proxy finds out that the server is legacy (it refuses \
-               server/discover), opens a session with initialize and makes the answer from what that returned.",
+               server/discover), opens a session with initialize and makes the answer from what that returned. What the \
+               client can be asked (elicitation) it says in each request; the server is told once, for the session.",
         request: Request { id: r#""discover-1""#, method: "server/discover", ..CALL },
         check: |seen| {
             seen.ok("discover-1")?;
@@ -65,6 +73,11 @@ fn discover() -> Step {
             expect(
                 methods == ["server/discover", "initialize", "notifications/initialized"],
                 format!("the server should get a probe and then the handshake, it got {methods:?}"),
+            )?;
+            let able = &seen.one("initialize")?["params"]["capabilities"];
+            expect(
+                *able == json!({"elicitation": {"form": {}}}),
+                format!("the server should be told what its client can be asked, it was told {able}"),
             )?;
             let session = seen.heads(Way::ToServer).last().and_then(|head| head.get("mcp-session-id"));
             expect(session.is_some(), "notifications/initialized should carry the session's id")
@@ -280,7 +293,7 @@ fn cancel() -> Step {
         look: "A modern client cancels by closing its stream, which means nothing to a legacy server: it gets \
                notifications/cancelled with the number that the proxy had given the call.",
         request: Request {
-            id: r#""call-3""#,
+            id: r#""call-6""#,
             method: "tools/call",
             name: Some("count"),
             params: r#""name":"count","arguments":{"n":100},"#,
@@ -303,76 +316,4 @@ fn cancel() -> Step {
             expect(seen.frames.iter().any(closed), "the client should have closed its stream")
         },
     }
-}
-
-impl Seen<'_> {
-    /// The answer's last message.
-    fn last(&self) -> &Value {
-        self.answer.messages.last().unwrap_or(&Value::Null)
-    }
-
-    /// 200 with a complete modern result under the client's own id.
-    fn ok(&self, id: impl Into<Value>) -> Result<(), String> {
-        self.status(200)?;
-        let (last, id) = (self.last(), id.into());
-        expect(last["id"] == id, format!("the answer's id is {}, not {id}", last["id"]))?;
-        self.result("/resultType", &json!("complete"))
-    }
-
-    fn error(&self, status: u16, id: u64, code: i64) -> Result<(), String> {
-        self.status(status)?;
-        let last = self.last();
-        expect(last["id"] == id, format!("the answer's id is {}, not {id}", last["id"]))?;
-        expect(last["error"]["code"] == code, format!("the answer should be the error {code}: {last}"))
-    }
-
-    fn status(&self, status: u16) -> Result<(), String> {
-        expect(self.answer.status == status, format!("the status is {}, not {status}", self.answer.status))
-    }
-
-    fn result(&self, pointer: &str, value: &Value) -> Result<(), String> {
-        let found = self.last()["result"].pointer(pointer);
-        expect(found == Some(value), format!("result{pointer} should be {value}: {}", self.last()))
-    }
-
-    fn heads(&self, way: Way) -> impl Iterator<Item = &Head> {
-        heads(self.frames, way)
-    }
-
-    fn legacy(&self, way: Way) -> Vec<Value> {
-        legacy(self.frames, way)
-    }
-
-    /// The methods of what the server got.
-    fn methods(&self) -> Vec<String> {
-        let name = |message: &Value| message["method"].as_str().unwrap_or_default().to_owned();
-        self.legacy(Way::ToServer).iter().map(name).collect()
-    }
-
-    /// The one message of this method that the server got: numbered by the proxy, without modern vocabulary.
-    fn one(&self, method: &str) -> Result<Value, String> {
-        let mut sent = self.legacy(Way::ToServer);
-        sent.retain(|message| message["method"] == method);
-        let (1, Some(message)) = (sent.len(), sent.pop()) else {
-            return Err(format!("the server should get {method} once"));
-        };
-        expect(message["id"].is_u64() || message["id"].is_null(), "the proxy should number what it sends")?;
-        expect(!message.to_string().contains(MODERN_META), "modern _meta should not go upstream")?;
-        Ok(message)
-    }
-}
-
-fn heads(frames: &[Frame], way: Way) -> impl Iterator<Item = &Head> {
-    let of = move |frame: &&Frame| frame.wire == Wire::Legacy && frame.way == way;
-    frames.iter().filter(of).filter_map(|frame| frame.what.head())
-}
-
-/// The messages on the wire to the server.
-pub(super) fn legacy(frames: &[Frame], way: Way) -> Vec<Value> {
-    let of = |frame: &&Frame| frame.wire == Wire::Legacy && frame.way == way;
-    frames.iter().filter(of).filter_map(|frame| serde_json::from_str(frame.what.json()).ok()).collect()
-}
-
-pub(super) fn expect(holds: bool, otherwise: impl Into<String>) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(otherwise.into()) }
 }
