@@ -40,6 +40,15 @@ struct Row<'a> {
     legacy: Vec<&'a Frame>,
 }
 
+impl Row<'_> {
+    /// How far down the modern side begins: an answer stands beside the last message that it was made from.
+    fn down(&self) -> usize {
+        let answers = self.modern.first().is_some_and(|frame| frame.way == Way::ToClient);
+        let telling = self.legacy.iter().rposition(|frame| answers && !frame.what.json().is_empty());
+        telling.map_or(0, |last| (last + 1).saturating_sub(self.modern.len()))
+    }
+}
+
 impl Layout {
     /// For standard output: COLUMNS if it is set, else the terminal's own width. What goes to no terminal is one under
     /// the other, unless COLUMNS says how wide it is.
@@ -92,11 +101,12 @@ impl Layout {
         put(&"-".repeat(width), &"-".repeat(width))?;
         for row in rows(frames) {
             // One by one, so that what belongs together stays on one height.
-            for at in 0..row.modern.len().max(row.legacy.len()) {
-                let block = |frames: &[&Frame]| {
-                    frames.get(at).map(|frame| self.block(frame, width)).unwrap_or_default()
-                };
-                let (left, right) = (block(&row.modern), block(&row.legacy));
+            let down = row.down();
+            for at in 0..(down + row.modern.len()).max(row.legacy.len()) {
+                let block =
+                    |frame: Option<&&Frame>| frame.map(|frame| self.block(frame, width)).unwrap_or_default();
+                let left = block(at.checked_sub(down).and_then(|at| row.modern.get(at)));
+                let right = block(row.legacy.get(at));
                 for line in 0..left.len().max(right.len()) {
                     let of = |block: &[String]| block.get(line).cloned().unwrap_or_default();
                     put(&of(&left), &of(&right))?;
@@ -258,5 +268,35 @@ mod tests {
             .map(|row| (row.modern.len(), row.legacy.len()))
             .collect();
         assert_eq!(counts, [(1, 1), (1, 1), (0, 1)]);
+    }
+
+    #[test]
+    fn an_answer_that_was_made_of_several_pieces_stands_beside_the_last() {
+        use Way::{ToClient, ToServer};
+        use Wire::{Legacy, Modern};
+        let down = |order: &[(Wire, Way)]| {
+            let frames: Vec<_> = order.iter().map(|(wire, way)| frame(*wire, *way, "1")).collect();
+            rows(&frames.iter().collect::<Vec<_>>()).iter().map(Row::down).collect::<Vec<_>>()
+        };
+        assert_eq!(down(&[(Legacy, ToClient), (Legacy, ToClient), (Modern, ToClient)]), [1]);
+        assert_eq!(down(&[(Legacy, ToClient), (Modern, ToClient), (Modern, ToClient)]), [0]);
+        assert_eq!(down(&[(Legacy, ToClient), (Legacy, ToClient)]), [0]);
+        assert_eq!(down(&[(Modern, ToServer), (Legacy, ToServer), (Legacy, ToServer)]), [0]);
+        let accepted = Head { line: "HTTP/1.1 202 Accepted".to_owned(), headers: Vec::new() };
+        let accepted = What::Message { head: accepted, body: String::new() };
+        let frames = [
+            frame(Legacy, ToClient, "1"),
+            Frame { wire: Legacy, way: ToClient, what: accepted },
+            frame(Modern, ToClient, "1"),
+        ];
+        assert_eq!(rows(&frames.iter().collect::<Vec<_>>())[0].down(), 0, "nothing is made of a bare 202");
+        let mut page = Vec::new();
+        let pieces =
+            [frame(Legacy, ToClient, "10"), frame(Legacy, ToClient, "11"), frame(Modern, ToClient, "12")];
+        Layout::new(110, false).frames(&mut page, &pieces).unwrap();
+        let page = String::from_utf8(page).unwrap();
+        let line = |part: &str| page.lines().find(|line| line.contains(part)).unwrap().to_owned();
+        assert!(line("data: 12").contains("data: 11"), "{page}");
+        assert!(line("data: 10").trim_start().starts_with('|'), "{page}");
     }
 }
