@@ -11,6 +11,7 @@ pub mod declared;
 pub mod discover;
 pub mod error;
 pub mod flow;
+mod form;
 pub mod input_required;
 pub mod listen;
 pub mod notify;

@@ -7,6 +7,7 @@
 
 use super::capabilities::Capabilities;
 use super::declared::object;
+use super::form;
 use crate::wire::json::{self, Cursor, Duplicate, Limits, Object, Span, Splice};
 use crate::wire::jsonrpc::{Id, Params, Request, Response, RpcError, string};
 use crate::wire::payload::Payload;
@@ -184,21 +185,23 @@ fn elicitation(text: &Bytes, params: &Object, limits: Limits) -> Result<(Kind, N
         Some(Some(mode)) if mode == "url" => true,
         Some(_) => return Err(Fault("`mode` must be \"form\" or \"url\"")),
     };
+    let mut edits = Vec::new();
     if url {
         if !is(text, params.get(text, "url")?, json::Kind::String) {
             return Err(Fault("`url` must be a string"));
         }
     } else {
-        schema(text, params.get(text, "requestedSchema")?, limits)?;
+        edits = schema(text, params.get(text, "requestedSchema")?, limits)?;
     }
     let gone =
         |name: &str| matches!(name, "_meta" | "task" | "elicitationId") || name == "mode" && mode.is_none();
-    let entry = entry(text, params, ELICITATION, gone);
+    let entry = entry(text, params, ELICITATION, gone, edits);
     Ok(if url { (Kind::UrlElicitation, Need::Url, entry) } else { (Kind::Elicitation, Need::Form, entry) })
 }
 
-/// The form that is asked for: an object of properties. What a property may be is the client's to judge.
-fn schema(text: &Bytes, span: Option<Span>, limits: Limits) -> Result<(), Fault> {
+/// The form that is asked for: an object of properties, and what of them must be written otherwise (`form`). What else a
+/// property may be is the client's to judge.
+fn schema(text: &Bytes, span: Option<Span>, limits: Limits) -> Result<Vec<(Span, String)>, Fault> {
     const FORM: Fault = Fault("`requestedSchema` must be an object schema with `properties`");
     let schema = span.and_then(|span| object(text, span, limits)).ok_or(FORM)?;
     let kind = schema.get(text, "type")?.and_then(|span| string(text, span));
@@ -212,7 +215,11 @@ fn schema(text: &Bytes, span: Option<Span>, limits: Limits) -> Result<(), Fault>
     };
     let flat = properties.members.iter().all(|member| is(text, Some(member.value), json::Kind::Object));
     let whole = flat && fits("required", json::Kind::Array)? && fits("$schema", json::Kind::String)?;
-    if kind.as_deref() == Some("object") && whole { Ok(()) } else { Err(FORM) }
+    if kind.as_deref() == Some("object") && whole {
+        Ok(form::edits(text, &properties, limits))
+    } else {
+        Err(FORM)
+    }
 }
 
 /// Optional members of a sampling request, and what each must be where it is there.
@@ -263,7 +270,7 @@ fn sampling(
     }
     let gone = |name: &str| matches!(name, "_meta" | "task") || none.contains(&name);
     let need = if tools { Need::SamplingTools } else { Need::Sampling };
-    Ok((Kind::Sampling, need, entry(text, params, SAMPLING, gone)))
+    Ok((Kind::Sampling, need, entry(text, params, SAMPLING, gone, Vec::new())))
 }
 
 fn messages(text: &Bytes, span: Option<Span>, limits: Limits) -> Result<(), Fault> {
@@ -281,9 +288,16 @@ fn messages(text: &Bytes, span: Option<Span>, limits: Limits) -> Result<(), Faul
     Ok(())
 }
 
-/// `params` without what `gone` names, behind `head`.
-fn entry(text: &Bytes, params: &Object, head: &'static str, gone: impl Fn(&str) -> bool) -> Payload {
+/// `params` without what `gone` names and with `edits`, behind `head`.
+fn entry(
+    text: &Bytes,
+    params: &Object,
+    head: &'static str,
+    gone: impl Fn(&str) -> bool,
+    edits: Vec<(Span, String)>,
+) -> Payload {
     let mut splice = Splice::new(text);
+    edits.into_iter().for_each(|(span, with)| splice.replace(span, with));
     splice.replace(Span { start: 0, end: params.span.start }, head);
     splice.rewrite(params, |member| member.name(text).is_none_or(|name| !gone(&name)), "");
     splice.replace(Span::new(params.span.end as usize, text.len()), "}");

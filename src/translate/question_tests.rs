@@ -122,12 +122,19 @@ fn a8_3_a8_5_schemas_pass_as_they_are() {
     for schema in [
         r#"{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{},"required":[]}"#,
         r#"{"type":"object","properties":{"a":{"type":"string","enum":["x"],"enumNames":["X"]},"b":{"type":"array","items":{"anyOf":[{"const":"y","title":"Y"}]}}}}"#,
-        // Not a primitive of any revision, but what a widespread SDK writes for an optional field.
-        r#"{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null}}}"#,
+        // No primitive of any revision, and which of the two is meant nobody can tell.
+        r#"{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"integer"}],"default":null}}}"#,
     ] {
         let params = format!(r#"{{"message":"m","requestedSchema":{schema}}}"#);
         assert_eq!(elicited(&params), params);
     }
+}
+
+#[test]
+fn a8_5_a_field_that_may_be_null_is_one_that_may_be_left_out() {
+    let asked = r#"{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"anyOf":[{"type":"integer"},{"type":"null"}],"default":null},"b":{"type":"string"}},"required":["b"]},"elicitationId":"e"}"#;
+    let expected = r#"{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["b"]}}"#;
+    assert_eq!(elicited(asked), expected);
 }
 
 #[test]
