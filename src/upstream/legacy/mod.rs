@@ -8,6 +8,8 @@
 
 mod ask;
 mod at_work;
+#[allow(dead_code, unused_imports, reason = "wired in next")]
+mod attribution;
 mod backoff;
 mod beside;
 mod call;

@@ -1,0 +1,118 @@
+//! A call's place on the floor, and what comes to it there.
+//!
+//! Owns the handle that a call holds while it is in flight, and the rule that a question which a call was given and never
+//! took is refused, however the call ends. Rule: B5.
+
+use super::state::End;
+use super::{Floor, Unattributed};
+use crate::wire::jsonrpc::Id;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::{Notify, oneshot};
+
+/// What comes for a call beside its own stream.
+#[derive(Debug)]
+pub(in super::super) enum Beside<Q> {
+    Question(Given<Q>),
+    /// The server has cancelled its request of this id, which may be one of the call's questions.
+    Withdrawn(Id),
+}
+
+/// A question on its way to whoever answers it. Dropped on the way it is refused.
+pub(in super::super) struct Given<Q> {
+    id: Id,
+    question: Q,
+    refusal: Refusal,
+}
+
+/// Tells who waits for it, when dropped, that the question reaches no client.
+struct Refusal(Option<oneshot::Sender<Unattributed>>);
+
+impl<Q> Given<Q> {
+    pub(super) fn new(id: Id, question: Q, refused: oneshot::Sender<Unattributed>) -> Self {
+        Self { id, question, refusal: Refusal(Some(refused)) }
+    }
+
+    pub(super) fn id(&self) -> &Id {
+        &self.id
+    }
+
+    /// The question; from now on the taker answers it.
+    pub(in super::super) fn take(mut self) -> Q {
+        self.refusal.0 = None;
+        self.question
+    }
+}
+
+impl Drop for Refusal {
+    fn drop(&mut self) {
+        if let Some(refused) = self.0.take() {
+            // Who waits for it has gone only with the session.
+            let _ = refused.send(Unattributed::NoCall);
+        }
+    }
+}
+
+impl<Q> fmt::Debug for Given<Q> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Given").field(&self.id).finish()
+    }
+}
+
+/// A call in flight. Dropping it takes the call out as one that nobody waits for any more: see [`Seat::answered`].
+pub(in super::super) struct Seat<Q> {
+    floor: Arc<Floor<Q>>,
+    number: u64,
+    woken: Arc<Notify>,
+}
+
+impl<Q> Seat<Q> {
+    pub(super) fn new(floor: Arc<Floor<Q>>, number: u64, woken: Arc<Notify>) -> Self {
+        Self { floor, number, woken }
+    }
+
+    /// The next that comes. Whoever stops waiting loses nothing.
+    pub(in super::super) async fn next(&mut self) -> Beside<Q> {
+        loop {
+            if let Some(beside) = self.floor.lock().next_for(self.number) {
+                return beside;
+            }
+            self.woken.notified().await;
+        }
+    }
+
+    /// A question of the call has come on its own stream, where nothing needs to be found out about it.
+    pub(in super::super) fn asked_here(&self) {
+        self.floor.style.asks();
+        self.floor.lock().asked_here(self.number);
+    }
+
+    /// The call's client has been asked, and the call waits for the answer: it holds up nobody meanwhile.
+    pub(in super::super) fn set_aside(&self) {
+        self.floor.lock().aside(self.number, true);
+    }
+
+    /// The call has been given its answers and goes on.
+    pub(in super::super) fn resumed(&self) {
+        self.floor.lock().aside(self.number, false);
+    }
+
+    /// The server has answered the call, so no question that is still open is its.
+    pub(in super::super) fn answered(&self) {
+        if self.floor.lock().leave(self.number, End::Answered) {
+            self.floor.style.finished_quietly();
+        }
+    }
+}
+
+impl<Q> Drop for Seat<Q> {
+    fn drop(&mut self) {
+        self.floor.lock().leave(self.number, End::Abandoned);
+    }
+}
+
+impl<Q> fmt::Debug for Seat<Q> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Seat").field(&self.number).finish()
+    }
+}

@@ -1,0 +1,267 @@
+//! Who is on the floor, and whose a question is.
+//!
+//! Owns the calls in flight, those that wait for their turn, the questions that are held, and the rules over them. Pure:
+//! the lock around it, the waiting and the time are its callers'. Whatever changes it wakes the first that waits, who
+//! looks again. Rule: B5.
+
+use super::Unattributed;
+use super::seat::{Beside, Given};
+use super::style::Shown;
+use crate::wire::jsonrpc::Id;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Questions come early in a call: one that has run for so long without one lets the next begin.
+pub(super) const EARLY: Duration = Duration::from_millis(250);
+
+pub(super) struct State<Q> {
+    /// In the order in which they came.
+    seats: Vec<Entry<Q>>,
+    waiting: VecDeque<Arc<Notify>>,
+    held: VecDeque<Held<Q>>,
+    next: u64,
+}
+
+struct Entry<Q> {
+    number: u64,
+    since: Instant,
+    /// A question has been its.
+    asked: bool,
+    /// Its question waits for the client's answer.
+    aside: bool,
+    queue: VecDeque<Beside<Q>>,
+    woken: Arc<Notify>,
+}
+
+/// A question that may be of several calls.
+struct Held<Q> {
+    number: u64,
+    question: Given<Q>,
+    /// Calls that may have asked it: those in flight when it came, less those that are known not to have.
+    candidates: Vec<u64>,
+}
+
+/// Whether a call may begin.
+pub(super) enum Turn {
+    Now,
+    /// Then, if nothing changes before.
+    At(Instant),
+    /// When something has changed.
+    Later,
+}
+
+/// Who can have asked a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Whose {
+    One(u64),
+    /// One of these.
+    Several(Vec<u64>),
+}
+
+/// How a call leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The server has answered it, so it waits for no answer to a question of its own.
+    Answered,
+    /// Nobody waits for its answer any more. What the server still does for it is not known.
+    Abandoned,
+}
+
+impl<Q> Default for State<Q> {
+    fn default() -> Self {
+        Self { seats: Vec::new(), waiting: VecDeque::new(), held: VecDeque::new(), next: 0 }
+    }
+}
+
+impl<Q> State<Q> {
+    pub(super) fn turn(&self, shown: Shown, now: Instant) -> Turn {
+        if !self.held.is_empty() {
+            return Turn::Later;
+        }
+        match shown {
+            Shown::Calm | Shown::Asks => Turn::Now,
+            // Those before the last one have been waited for when it came.
+            Shown::Nothing => match self.seats.last() {
+                Some(last) if !last.asked && last.since + EARLY > now => Turn::At(last.since + EARLY),
+                Some(_) | None => Turn::Now,
+            },
+            Shown::Beside if self.seats.iter().all(|seat| seat.aside) => Turn::Now,
+            Shown::Beside => Turn::Later,
+        }
+    }
+
+    pub(super) fn sit(&mut self, now: Instant) -> (u64, Arc<Notify>) {
+        let number = self.number();
+        let woken = Arc::new(Notify::new());
+        self.seats.push(Entry {
+            number,
+            since: now,
+            asked: false,
+            aside: false,
+            queue: VecDeque::new(),
+            woken: woken.clone(),
+        });
+        self.wake_first();
+        (number, woken)
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn wait(&mut self, waiter: Arc<Notify>) {
+        self.waiting.push_back(waiter);
+    }
+
+    pub(super) fn is_first(&self, waiter: &Arc<Notify>) -> bool {
+        self.waiting.front().is_some_and(|first| Arc::ptr_eq(first, waiter))
+    }
+
+    pub(super) fn waits_no_more(&mut self, waiter: &Arc<Notify>) {
+        self.waiting.retain(|other| !Arc::ptr_eq(other, waiter));
+        self.wake_first();
+    }
+
+    fn wake_first(&self) {
+        if let Some(first) = self.waiting.front() {
+            first.notify_one();
+        }
+    }
+
+    /// Whose a question is that has come beside the calls' streams.
+    pub(super) fn whose(&self) -> Result<Whose, Unattributed> {
+        let numbers = |aside: bool| {
+            let seats = self.seats.iter().filter(move |seat| seat.aside == aside);
+            seats.map(|seat| seat.number).collect::<Vec<_>>()
+        };
+        // Blocked on one question, a call seldom asks another: it is looked at only where no other call runs.
+        let (running, aside) = (numbers(false), numbers(true));
+        match (running.as_slice(), aside.as_slice()) {
+            ([], []) => Err(Unattributed::NoCall),
+            ([one], _) | ([], [one]) => Ok(Whose::One(*one)),
+            ([], [..]) => Err(Unattributed::Ambiguous),
+            ([..], _) => Ok(Whose::Several(running)),
+        }
+    }
+
+    /// Holds a question until one of the calls is left; says under which number.
+    pub(super) fn hold(&mut self, question: Given<Q>, candidates: Vec<u64>) -> u64 {
+        let number = self.number();
+        self.held.push_back(Held { number, question, candidates });
+        number
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.seats.is_empty()
+    }
+
+    /// Takes a held question back.
+    pub(super) fn release(&mut self, number: u64) -> Option<Given<Q>> {
+        let at = self.held.iter().position(|held| held.number == number)?;
+        let held = self.held.remove(at)?;
+        self.wake_first();
+        Some(held.question)
+    }
+
+    /// The server has cancelled its question: nobody is asked, and no answer is needed. Calls that may be at it already are
+    /// told; `room` bounds what may wait for one.
+    pub(super) fn withdrawn(&mut self, id: &Id, room: usize) {
+        if let Some(number) = self.held.iter().find(|held| held.question.id() == id).map(|held| held.number) {
+            drop(self.release(number).map(Given::take));
+            return;
+        }
+        for seat in &mut self.seats {
+            let is_it = |beside: &Beside<Q>| matches!(beside, Beside::Question(given) if given.id() == id);
+            if let Some(at) = seat.queue.iter().position(is_it) {
+                if let Some(Beside::Question(given)) = seat.queue.remove(at) {
+                    drop(given.take());
+                }
+                return;
+            }
+        }
+        for seat in self.seats.iter_mut().filter(|seat| seat.asked) {
+            if seat.queue.len() < room {
+                seat.queue.push_back(Beside::Withdrawn(id.clone()));
+                seat.woken.notify_one();
+            } else {
+                tracing::debug!(
+                    "a call does not keep up with its server's cancellations; one is passed over"
+                );
+            }
+        }
+    }
+
+    pub(super) fn next_for(&mut self, number: u64) -> Option<Beside<Q>> {
+        self.seat(number)?.queue.pop_front()
+    }
+
+    pub(super) fn asked_here(&mut self, number: u64) {
+        if let Some(seat) = self.seat(number) {
+            seat.asked = true;
+        }
+        self.wake_first();
+    }
+
+    /// Whether the call's question waits for its client. One that does is no candidate while others are.
+    pub(super) fn aside(&mut self, number: u64, aside: bool) {
+        if let Some(seat) = self.seat(number) {
+            seat.aside = aside;
+        }
+        if aside {
+            self.rule_out(number);
+        }
+    }
+
+    /// Takes the call out, and says whether it has shown that it finishes without a question. What it was given and has not
+    /// taken is refused by being dropped.
+    pub(super) fn leave(&mut self, number: u64, end: End) -> bool {
+        let Some(at) = self.seats.iter().position(|seat| seat.number == number) else { return false };
+        let seat = self.seats.remove(at);
+        match end {
+            End::Answered => self.rule_out(number),
+            // It may have been the one: that it is gone does not make another the one that asked.
+            End::Abandoned => self.settle(),
+        }
+        !seat.asked && end == End::Answered
+    }
+
+    /// The call has not asked what is held.
+    fn rule_out(&mut self, number: u64) {
+        self.held.iter_mut().for_each(|held| held.candidates.retain(|candidate| *candidate != number));
+        self.settle();
+    }
+
+    /// Gives what is held to the last one that may have asked it. Where nobody is left who may have, it is dropped, which
+    /// refuses it.
+    fn settle(&mut self) {
+        for held in std::mem::take(&mut self.held) {
+            let present = |number: &u64| self.seats.iter().any(|seat| seat.number == *number);
+            match held.candidates.as_slice() {
+                candidates if !candidates.iter().any(present) => {}
+                [one] => self.give(*one, held.question),
+                [..] => self.held.push_back(held),
+            }
+        }
+        self.wake_first();
+    }
+
+    pub(super) fn give(&mut self, number: u64, question: Given<Q>) {
+        if let Some(seat) = self.seat(number) {
+            seat.asked = true;
+            seat.queue.push_back(Beside::Question(question));
+            seat.woken.notify_one();
+        }
+    }
+
+    fn seat(&mut self, number: u64) -> Option<&mut Entry<Q>> {
+        self.seats.iter_mut().find(|seat| seat.number == number)
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
