@@ -17,6 +17,7 @@ mod promise;
 mod reconnect;
 mod slow;
 mod stage;
+mod stands;
 mod streams;
 #[path = "../support/mod.rs"]
 mod support;

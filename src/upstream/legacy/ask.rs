@@ -1,12 +1,12 @@
 //! Requests that the proxy itself makes in a session, and how their answers are awaited.
 //!
-//! Owns sending one and reading up to its answer: changes that come beside it are told to listeners, a `ping` is
-//! answered, everything else on its stream is nobody's. Does not own what an answer means (`level`, `feed`).
+//! Owns sending one and reading up to its answer: changes that come beside it are told to listeners, what the server asks
+//! beside it is no less a question than on its GET stream (`question`). Does not own what an answer means (`level`, `feed`).
 //! Rules: A1.2, A2.5, A14.2.
 
 use super::super::reply::Reply;
 use super::gate::{self, Gate};
-use super::{Legacy, Session, question};
+use super::{Legacy, Session};
 use crate::exchange::Principal;
 use crate::translate::listen::Notice;
 use crate::wire::jsonrpc::{Message, Reply as RpcReply};
@@ -81,11 +81,13 @@ impl Asker<'_> {
                     };
                 }
                 Message::Request(asked) => {
-                    let answer = question::unasked(&asked);
                     // Bounded with the whole exchange.
-                    let _ = self.legacy.post(self.session, self.headers, answer).await;
+                    if let Some(answer) = self.asked_beside(&asked) {
+                        self.answer(answer).await;
+                    }
                 }
                 Message::Notification(notification) => {
+                    self.session.server_tells(&notification);
                     if let Some(notice) = Notice::of(notification) {
                         self.legacy.listeners.tell(self.principal, notice);
                     }

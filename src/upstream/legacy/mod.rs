@@ -3,12 +3,12 @@
 //! Owns one upstream's session pool (`pool`, `session`), the life of a call in a session (`call`, `question`), what is told to
 //! those who listen (`listen`, `feed`, `listeners`), and what is passed on for legacy clients, who have sessions of their own
 //! (`relay`), or of the proxy's
-//! (`shield`). The driver knows no transport but the one it is given, and no downstream. Rules: A1.1, A2, A12.13, A12.22, A14, B5,
+//! (`shield`), and whose a question is that comes on no call's stream (`attribution`). The driver knows no transport but the one it is given, and no downstream. Rules: A1.1, A2, A12.13, A12.22, A14, B5,
 //! B14; architecture section 4, "Session pool".
 
 mod ask;
 mod at_work;
-#[allow(dead_code, unused_imports, reason = "wired in next")]
+#[allow(dead_code, unused_imports, reason = "no call has a seat yet")]
 mod attribution;
 mod backoff;
 mod beside;
@@ -69,8 +69,10 @@ impl Legacy {
     }
 
     /// A session for the call: the one of its key, or a new one.
-    pub async fn lease(&self, call: &Call) -> Result<Lease, OpenFault> {
-        self.pool.lease(call).await
+    pub async fn lease(self: &Arc<Self>, call: &Call) -> Result<Lease, OpenFault> {
+        let lease = self.pool.lease(call).await?;
+        feed::attend(self, lease.session(), call);
+        Ok(lease)
     }
 
     /// Runs the call in its session until there is an outcome or nobody waits for it any more.
@@ -84,7 +86,7 @@ impl Legacy {
     }
 
     /// Passes a notification of the client on; the server's acceptance is all there is to it. `call` is whose it is.
-    pub async fn notify(&self, call: &Call, message: &Notification) -> Result<(), Fault> {
+    pub async fn notify(self: &Arc<Self>, call: &Call, message: &Notification) -> Result<(), Fault> {
         let mut lease = self.lease(call).await.map_err(|open| open.fault)?;
         let payload = request::notification_to_legacy(message);
         match self.post_once(lease.session(), &call.headers, payload.clone()).await? {

@@ -5,12 +5,14 @@
 
 use super::super::Shared;
 use super::super::reply::{Messages, NoAnswer, Refusal, Reply};
+use super::attribution::{Bounds, Floor, Style};
 use super::listeners::Listeners;
 use super::session::{Goodbye, Session, SessionKey};
 use crate::exchange::{Fault, FaultKind, Principal};
 use crate::telemetry::metrics::Opened;
 use crate::translate::capabilities::Capabilities;
 use crate::translate::discover::{self, Initialized};
+use crate::translate::question::Question;
 use crate::wire::headers;
 use crate::wire::json::Kind;
 use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Response};
@@ -45,6 +47,7 @@ pub(super) struct Opener {
     pub(super) client_info: Option<Bytes>,
     pub(super) capabilities: Capabilities,
     pub(super) agreed: Arc<Agreed>,
+    pub(super) style: Arc<Style>,
 }
 
 /// The revision that the server agreed on last. It is declared to at once from then on, since a declaration is read
@@ -125,12 +128,23 @@ async fn handshake(
         shared.heads.credential(&opener.headers),
         opener.capabilities.clone(),
         key,
+        floor(shared, opener),
         opener.listeners.session(opener.principal),
         shared.metrics.session_ready(),
     ));
     confirm(shared, opener, &session).await?;
     unused.goodbye = None;
     Ok(session)
+}
+
+fn floor(shared: &Shared, opener: &Opener) -> Arc<Floor<Question>> {
+    let settings = &shared.settings;
+    let bounds = Bounds {
+        attribute: settings.timeouts.attribute,
+        questions: settings.limits.questions,
+        waiting: settings.limits.waiting_calls,
+    };
+    Floor::new(opener.style.clone(), bounds)
 }
 
 /// A server that has answered `initialize` and waits to be told that it may begin.

@@ -6,6 +6,7 @@
 
 use super::super::Shared;
 use super::super::flight::Flights;
+use super::attribution::Style;
 use super::listeners::Listeners;
 use super::open::{self, Agreed, OpenFault, Opener};
 use super::places::{Place, Places};
@@ -29,6 +30,7 @@ pub(super) struct Pool {
     /// Of sessions open, being opened or being ended, those of single calls included.
     places: Places,
     agreed: Arc<Agreed>,
+    style: Arc<Style>,
 }
 
 /// A session lent to one call. Dropping it tells the session that the call is over.
@@ -48,6 +50,7 @@ impl Pool {
     pub(super) fn new(shared: Arc<Shared>, listeners: Arc<Listeners>) -> Arc<Self> {
         let opening = Flights::new(shared.shutdown.clone());
         let places = Places::new(shared.settings.session.max);
+        let style = Arc::new(Style::new(&shared.settings.name));
         let pool = Arc::new(Self {
             shared,
             listeners,
@@ -55,6 +58,7 @@ impl Pool {
             opening,
             places,
             agreed: Arc::default(),
+            style,
         });
         // Owned by the tracker; ends with the drain or with the pool.
         drop(
@@ -80,13 +84,20 @@ impl Pool {
     /// already replaced.
     pub(super) fn lost(&self, lease: &mut Lease) {
         lease.session.is_lost();
-        let Some(key) = &lease.session.key else {
-            // The server does not know it any more, so there is nothing to end; its place is free at once.
-            lease.single = None;
-            self.shared.metrics.session_lost();
-            return;
-        };
-        if self.ready.remove_if(key, |_, current| Arc::ptr_eq(&current.session, &lease.session)).is_some() {
+        if lease.session.key.is_some() {
+            return self.found_lost(&lease.session);
+        }
+        // The server does not know it any more, so there is nothing to end; its place is free at once.
+        lease.single = None;
+        self.shared.metrics.session_lost();
+    }
+
+    /// As [`lost`](Self::lost), where it was not a call that found it out. Whoever has the session of a single call finds out
+    /// by itself.
+    pub(super) fn found_lost(&self, session: &Arc<Session>) {
+        session.is_lost();
+        let Some(key) = &session.key else { return };
+        if self.ready.remove_if(key, |_, current| Arc::ptr_eq(&current.session, session)).is_some() {
             self.shared.metrics.session_lost();
             tracing::info!(upstream = %self.shared.settings.name, "the upstream server lost a session; opening another");
         }
@@ -150,6 +161,7 @@ impl Pool {
             client_info: open::client_info(&call.request),
             capabilities,
             agreed: self.agreed.clone(),
+            style: self.style.clone(),
         }
     }
 
@@ -184,6 +196,7 @@ impl Pool {
         let keys: Vec<_> = self.ready.iter().map(|entry| entry.key().clone()).collect();
         let ends = keys.into_iter().filter_map(|key| {
             let (_, open) = self.ready.remove(&key)?;
+            open.session.is_closed();
             Some(end(self.shared.clone(), open.session.goodbye()?))
         });
         futures_util::future::join_all(ends).await;
@@ -192,6 +205,7 @@ impl Pool {
 
 /// The session keeps its place until the server knows.
 fn end_in_background(shared: &Arc<Shared>, places: &Places, session: &Session, place: Place) {
+    session.is_closed();
     let Some(goodbye) = session.goodbye() else { return };
     let (shared, ending) = (shared.clone(), places.ending(place));
     // Owned by the tracker; bounded by `FAREWELL`.

@@ -4,7 +4,9 @@
 //! one may send. Owns what the pool and the calls must know of it: its key, whether it is in use, what it was told.
 
 use super::super::Shared;
+use super::attribution::{Floor, Full, Seat};
 use super::beside::Beside;
+use super::feed::Line;
 use super::listeners::Presence;
 use crate::config::Affinity;
 use crate::exchange::{Call, Principal};
@@ -12,14 +14,17 @@ use crate::telemetry::metrics::ReadySession;
 use crate::translate::capabilities::Capabilities;
 use crate::translate::declared::LogLevel;
 use crate::translate::discover::Initialized;
+use crate::translate::question::Question;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 use sha2::{Digest, Sha256};
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// Calls with equal keys share a session (B5, B7): same principal, same declared capabilities, same affinity value.
@@ -74,17 +79,34 @@ pub struct Session {
     pub(super) key: Option<SessionKey>,
     /// Calls that want notifications.
     pub(super) beside: Beside,
+    /// Calls that may be asked, and the questions that come on no call's stream.
+    pub(super) floor: Arc<Floor<Question>>,
+    /// Its GET stream.
+    pub(super) line: Line,
     /// Set when the server no longer knows it.
     lost: CancellationToken,
+    /// Set when the server is about to be told that it is over.
+    closed: CancellationToken,
     /// Among its principal's sessions.
     _presence: Presence,
     /// The level that the server was told last; held while it is being told another.
     pub(super) log_level: tokio::sync::Mutex<Option<LogLevel>>,
     calls: AtomicUsize,
+    /// The last of several calls has ended.
+    quiet: Notify,
     born: Instant,
     /// Milliseconds after `born` at which the last call ended.
     last_used: AtomicU64,
     counted: ReadySession,
+}
+
+/// Why a call cannot begin in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoSeat {
+    /// As many calls wait for their turn as may.
+    Full,
+    /// The session was lost meanwhile.
+    Lost,
 }
 
 /// A copy that does not keep the whole head alive which the value came in.
@@ -113,12 +135,14 @@ impl Session {
         })
     }
 
+    #[allow(clippy::too_many_arguments, reason = "one caller")]
     pub(super) fn new(
         id: Option<HeaderValue>,
         initialized: Initialized,
         authorization: Option<HeaderValue>,
         capabilities: Capabilities,
         key: Option<SessionKey>,
+        floor: Arc<Floor<Question>>,
         presence: Presence,
         counted: ReadySession,
     ) -> Self {
@@ -130,10 +154,14 @@ impl Session {
             roots: Mutex::default(),
             key,
             beside: Beside::default(),
+            floor,
+            line: Line::default(),
             lost: CancellationToken::new(),
+            closed: CancellationToken::new(),
             _presence: presence,
             log_level: tokio::sync::Mutex::new(None),
             calls: AtomicUsize::new(0),
+            quiet: Notify::new(),
             born: Instant::now(),
             last_used: AtomicU64::new(0),
             counted,
@@ -149,14 +177,46 @@ impl Session {
         &self.capabilities
     }
 
+    /// Whether what was declared lets the server ask anything.
+    pub(super) fn can_be_asked(&self) -> bool {
+        self.capabilities.can_be_asked(self.initialized.revision)
+    }
+
     /// The roots that the client has named last (B1.12).
     pub(super) fn roots(&self) -> Option<Bytes> {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Resolves when the server has told of each of these that its user is done.
-    pub(super) async fn completed(&self, _ids: &[String]) {
-        std::future::pending().await
+    pub(super) async fn completed(&self, ids: &[String]) {
+        for id in ids {
+            self.floor.completion(id).await;
+        }
+    }
+
+    /// For a call that may be asked, before it is sent: waits until its questions would be heard and it is its turn. `None`
+    /// where the client can be asked nothing.
+    #[allow(dead_code, reason = "no call has a seat yet")]
+    pub(super) async fn seat(&self, stream: Duration) -> Result<Option<Seat<Question>>, NoSeat> {
+        if !self.can_be_asked() {
+            return Ok(None);
+        }
+        let turn = async {
+            self.listening(stream).await;
+            self.floor.enter().await.map(Some).map_err(|Full| NoSeat::Full)
+        };
+        tokio::select! {
+            biased;
+            () = self.lost() => Err(NoSeat::Lost),
+            seat = turn => seat,
+        }
+    }
+
+    /// Waits until questions on the session's GET stream would be heard, or are known not to come there, at most for as
+    /// long as `limit`: SDK servers drop a question without a word while that stream is not open.
+    async fn listening(&self, limit: Duration) {
+        // Late is as good as silent: no call waits longer for a server that keeps it waiting.
+        let _ = timeout(limit, self.line.settled()).await;
     }
 
     pub(super) fn learn_roots(&self, roots: Bytes) {
@@ -165,6 +225,32 @@ impl Session {
 
     pub(super) async fn lost(&self) {
         self.lost.cancelled().await;
+    }
+
+    /// It is being closed: nobody uses it, and nobody will.
+    pub(super) fn is_closed(&self) {
+        self.closed.cancel();
+    }
+
+    /// Resolves when it has come to an end, whichever side ended it.
+    pub(super) async fn over(&self) {
+        tokio::select! {
+            () = self.lost.cancelled() => {}
+            () = self.closed.cancelled() => {}
+        }
+    }
+
+    /// Resolves when no call uses it.
+    pub(super) async fn unused(&self) {
+        loop {
+            // Registered before the look, so that the last call's end in between is not missed.
+            let mut quiet = pin!(self.quiet.notified());
+            quiet.as_mut().enable();
+            if self.calls.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            quiet.await;
+        }
     }
 
     pub(super) fn call_begins(&self) {
@@ -178,6 +264,7 @@ impl Session {
         self.last_used.store(now, Ordering::Release);
         if self.calls.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.counted.ends();
+            self.quiet.notify_waiters();
         }
     }
 

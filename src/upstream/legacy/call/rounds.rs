@@ -375,9 +375,15 @@ impl Stream<'_> {
 
     /// What the server tells of its own questions.
     pub(super) fn server_tells(&mut self, notification: &Notification) {
-        if let Some(id) = cancelled_request(notification) {
-            self.withdrawn(&id);
+        match cancelled_request(notification) {
+            Some(id) if self.is_open(&id) => self.withdrawn(&id),
+            // Another call's, or what any call may wait for.
+            Some(_) | None => self.session.server_tells(notification),
         }
+    }
+
+    fn is_open(&self, id: &Id) -> bool {
+        self.sent.asking.open.iter().any(|open| open.elicitation_id.is_none() && open.question.id == *id)
     }
 
     /// The server has cancelled its question: the client's answer to it will go nowhere (B1.9, D45).

@@ -1,14 +1,20 @@
-//! What a session's server tells outside calls: its GET stream and its resource subscriptions, for as long as somebody
-//! listens.
+//! What a session's server tells outside calls: its GET stream, for as long as somebody listens or its client can be asked,
+//! and its resource subscriptions.
 //!
 //! Owns the one feed of each session that has listeners, and how members come, wait for what they can be promised, and
-//! go. `state` is who is in it and what is wanted, `run` the task that acts on this, `stream` the GET stream. Does not own
-//! what a listener gets of it (`listeners`), nor what the client is told (`relay::listen`).
-//! Rules: A1.8, A3.10, B9.1-B9.6, A12.13; vectors D31, D95, D96; cases C08, C48.
+//! go. `state` is who is in it and what is wanted, `run` the task that acts on this. `stream` is the GET stream, `line` how
+//! far it is, `stand` what keeps it open where questions may come on it. Does not own what a listener gets of it
+//! (`listeners`), whose a question is (`attribution`), nor what the client is told (`relay::listen`).
+//! Rules: A1.8, A3.10, B5, B9.1-B9.6, A12.13; vectors D31, D95, D96; cases C08, C48.
 
+mod line;
 mod run;
+mod stand;
 mod state;
 mod stream;
+
+pub(super) use line::Line;
+pub(super) use stand::attend;
 
 use super::Legacy;
 use super::listeners::Listener;
@@ -20,7 +26,8 @@ use crate::translate::listen::Filter;
 use crate::wire::json::Limits;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use state::{State, Status, Step, Stream};
+use line::Stream;
+use state::{State, Status, Step};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};

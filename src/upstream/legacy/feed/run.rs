@@ -3,10 +3,11 @@
 //! Owns the order of things when the server loses the session: a new one, the subscriptions anew, the stream anew, and
 //! only then the members are told to look again (A12.13, D31).
 
-use super::super::Legacy;
 use super::super::ask::{Answer, Asker};
 use super::super::backoff::Backoff;
 use super::super::pool::Lease;
+use super::super::{Legacy, Session};
+use super::line::Stream;
 use super::state::{Status, Step};
 use super::{Feed, stream};
 use crate::exchange::Call;
@@ -112,7 +113,19 @@ async fn in_session(legacy: &Arc<Legacy>, feed: &Arc<Feed>, call: &Call, lease: 
     let session = lease.session();
     let key = session.key.as_ref();
     let asker = Asker { legacy, session, principal: call.principal, headers: &call.headers };
-    let mut stream = pin!(stream::follow(&asker, feed));
+    // A session whose client can be asked has its stream followed anyway; one that is lost is told of by `lost`.
+    let stands = session.can_be_asked();
+    let mut stream = pin!(async {
+        let told = mirror(session, feed);
+        if stands {
+            return told.await;
+        }
+        session.line.is(Stream::Opening);
+        tokio::select! {
+            () = told => {}
+            () = stream::follow(&asker, &session.line) => {}
+        }
+    });
     let mut asking = FuturesUnordered::new();
     loop {
         while asking.len() < AT_ONCE
@@ -133,6 +146,26 @@ async fn in_session(legacy: &Arc<Legacy>, feed: &Arc<Feed>, call: &Call, lease: 
                 None => return Over::Lost,
             },
             () = feed.work.notified() => {}
+        }
+    }
+}
+
+/// Tells the feed how far its session's stream is, whoever follows it. Never ends.
+async fn mirror(session: &Session, feed: &Feed) {
+    let mut line = session.line.watch();
+    let mut gaps = line.borrow().gaps;
+    loop {
+        let now = *line.borrow_and_update();
+        if std::mem::replace(&mut gaps, now.gaps) != now.gaps {
+            feed.may_miss();
+        }
+        if now.stream == Stream::Open && session.id.is_none() && feed.closes_gap() {
+            // Nothing tells whether it is still the process that the subscriptions were made with (C04).
+            feed.subscribe_again();
+        }
+        feed.stream_is(now.stream);
+        if line.changed().await.is_err() {
+            return std::future::pending().await;
         }
     }
 }

@@ -5,6 +5,7 @@
 //! Rules: B9.2, B9.3; vectors D31, D96; case C48.
 
 use super::super::listeners::Listener;
+use super::line::Stream;
 use crate::translate::listen::Filter;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -29,21 +30,6 @@ pub(super) struct Seat {
     pub(super) filter: Filter,
     /// It may have missed something, and is told once the stream and its subscriptions stand again.
     missed: bool,
-}
-
-/// How far the GET stream is.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stream {
-    /// Asked for; nothing is known yet.
-    #[default]
-    Opening,
-    /// Asked for, and nothing has come in time.
-    Silent,
-    /// Broken off or not to be had just now; to be asked for again.
-    Broken,
-    Open,
-    /// The server has none.
-    Absent,
 }
 
 #[derive(Debug)]

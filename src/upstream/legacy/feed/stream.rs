@@ -8,9 +8,7 @@
 use super::super::super::reply::{Break, Messages, Refusal, Reply};
 use super::super::ask::Asker;
 use super::super::backoff::Backoff;
-use super::super::question;
-use super::Feed;
-use super::state::Stream;
+use super::line::{Line, Stream};
 use crate::telemetry::metrics::StreamKind;
 use crate::translate::listen::Notice;
 use crate::translate::notify::Kind;
@@ -33,6 +31,8 @@ const REPLIES: usize = 8;
 /// Where a stream goes on, and when. Both hold until the server says otherwise.
 #[derive(Default)]
 struct Resumption {
+    /// The stream has been open in this session.
+    stood: bool,
     last_event: Option<Bytes>,
     retry: Option<Duration>,
 }
@@ -49,39 +49,36 @@ enum Opened {
 }
 
 /// Follows the stream until the session is gone.
-pub(super) async fn follow(asker: &Asker<'_>, feed: &Feed) {
+pub(super) async fn follow(asker: &Asker<'_>, line: &Line) {
     let timeouts = &asker.legacy.shared.settings.timeouts;
     let mut backoff = Backoff::new(timeouts.reconnect, timeouts.reconnect_max);
     let mut from = Resumption::default();
     let upstream = &asker.legacy.shared.settings.name;
     let mut away = false;
     loop {
-        match opened(asker, feed, &from).await {
+        match opened(asker, line, &from).await {
             Opened::Lost => return,
             Opened::Never(why) => {
                 tracing::debug!(upstream, why, "no stream for messages outside calls");
-                feed.stream_is(Stream::Absent);
+                line.is(Stream::Absent);
                 return std::future::pending().await;
             }
             Opened::Later => {
                 if !std::mem::replace(&mut away, true) {
                     tracing::warn!(
                         upstream,
-                        "the upstream server's stream cannot be opened now; subscriptions wait for it"
+                        "the upstream server's stream cannot be opened now; what it tells or asks there waits for it"
                     );
                 }
-                feed.may_miss();
+                line.may_miss();
             }
             Opened::Forgotten => {
                 from.last_event = None;
-                feed.may_miss();
+                line.may_miss();
             }
             Opened::Messages(mut messages) => {
-                if asker.session.id.is_none() && feed.closes_gap() {
-                    // Nothing tells whether it is still the process that the subscriptions were made with (C04).
-                    feed.subscribe_again();
-                }
-                feed.stream_is(Stream::Open);
+                line.is(Stream::Open);
+                from.stood = true;
                 if std::mem::take(&mut away) {
                     tracing::info!(upstream, "the upstream server's stream is open again");
                 }
@@ -96,26 +93,26 @@ pub(super) async fn follow(asker: &Asker<'_>, feed: &Feed) {
                 from.retry = messages.retry().or(from.retry);
                 if from.last_event.is_none() {
                     // What the server tells until it is open again is told to nobody.
-                    feed.may_miss();
+                    line.may_miss();
                 }
                 if messages.moved() || since.elapsed() >= STOOD {
                     backoff.reset();
                 }
             }
         }
-        feed.stream_is(Stream::Broken);
+        line.is(Stream::Broken);
         sleep(backoff.pause(from.retry)).await;
     }
 }
 
 /// Asks for the stream. While the server is silent, whoever waits for it is let go after `timeouts.stream`.
-async fn opened(asker: &Asker<'_>, feed: &Feed, from: &Resumption) -> Opened {
+async fn opened(asker: &Asker<'_>, line: &Line, from: &Resumption) -> Opened {
     let mut open = pin!(open(asker, from));
     let settle = asker.legacy.shared.settings.timeouts.stream;
     match timeout(settle, &mut open).await {
         Ok(opened) => opened,
         Err(_) => {
-            feed.stream_is(Stream::Silent);
+            line.is(Stream::Silent);
             open.await
         }
     }
@@ -144,18 +141,20 @@ async fn open(asker: &Asker<'_>, from: &Resumption) -> Opened {
         return Opened::Messages(Box::new(messages));
     }
     match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
-        Reply::Refused(refusal) => refused(asker, &refusal, from.last_event.is_some()).await,
+        Reply::Refused(refusal) => refused(asker, &refusal, from).await,
         Reply::Accepted | Reply::Messages(_) => Opened::Never(format!("status {}", status.as_u16())),
     }
 }
 
-async fn refused(asker: &Asker<'_>, refusal: &Refusal, resumes: bool) -> Opened {
+async fn refused(asker: &Asker<'_>, refusal: &Refusal, from: &Resumption) -> Opened {
     let status = refusal.status.as_u16();
     match status {
         // Credentials and load come and go; they are no verdict on the stream (C16).
         401 | 403 | 408 | 425 | 429 => return Opened::Later,
         // The server has not noticed yet that the former stream broke: there may be one a session.
         409 => return Opened::Later,
+        // The protocol's own way to say so.
+        405 if !from.stood => return Opened::Never(String::from("status 405")),
         501 => {}
         500.. => return Opened::Later,
         _ => {}
@@ -164,7 +163,7 @@ async fn refused(asker: &Asker<'_>, refusal: &Refusal, resumes: bool) -> Opened 
     if asker.finds_it_gone().await {
         return Opened::Lost;
     }
-    if resumes && !matches!(status, 405 | 501) {
+    if from.last_event.is_some() && !matches!(status, 405 | 501) {
         return Opened::Forgotten;
     }
     Opened::Never(format!("status {status}"))
@@ -199,17 +198,13 @@ async fn read(asker: &Asker<'_>, messages: &mut Messages) -> Option<Break> {
                 }
                 Kind::Progress => asker.session.beside.progress(notification),
                 Kind::Log => asker.session.beside.log(notification),
-                Kind::LegacyOnly | Kind::Custom => {
+                Kind::LegacyOnly => asker.session.server_tells(&notification),
+                Kind::Custom => {
                     tracing::debug!(method = %notification.method, "nobody can be told of it");
                 }
             },
             Message::Request(asked) => {
-                let answer = question::unasked(&asked);
-                answers.push(async move {
-                    if let Err(fault) = legacy.post(asker.session, asker.headers, answer).await {
-                        tracing::debug!(%fault, "an answer did not reach the upstream server");
-                    }
-                });
+                answers.extend(asker.asked_beside(&asked).map(|answer| asker.answer(answer)));
             }
             // An answer that is repeated here has been given where it was waited for, or nobody waits any more.
             Message::Response(_) => {}
