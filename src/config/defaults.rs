@@ -143,6 +143,7 @@ impl Default for UpstreamLimits {
             resumptions: 5,
             rounds: 8,
             questions: 64,
+            question_bytes: 4 * MIB,
             waiting_calls: 256,
         }
     }

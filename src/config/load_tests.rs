@@ -126,6 +126,7 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("limits@", "resumptions", "'x'", "\"x\"", "0 to 100"),
     ("limits@", "rounds", "0", "0", "1 to 1000"),
     ("limits@", "questions", "0", "0", "1 to 65536"),
+    ("limits@", "question_bytes", "0", "0", "1KiB to 2GiB"),
     ("limits@", "waiting_calls", "65537", "65537", "1 to 65536"),
     ("session@", "scope", "'user'", "\"user\"", "\"principal\" or \"request\""),
     ("session@", "affinity", "'x-id'", "\"x-id\"", "\"header:NAME\""),
@@ -331,7 +332,7 @@ fn settings_about_questions_arrive() {
     let text = top("[limits]\nparked = 1\nparked_per_principal = 1\nreplay_bytes = 0")
         + "interactive = 'false'\n\
            [upstream.api.timeouts]\ngather = '1s'\nanswer = '1d'\nattribute = '1ms'\nurl = '0s'\nreplay = '0s'\n\
-           [upstream.api.limits]\nrounds = 1\nquestions = 1\nwaiting_calls = 1\n\
+           [upstream.api.limits]\nrounds = 1\nquestions = 1\nquestion_bytes = 1024\nwaiting_calls = 1\n\
            [upstream.api.session]\nmax_per_key = 1000\n";
     let loaded = load(&text).unwrap();
     assert_eq!(loaded.warnings, Vec::<String>::new());
@@ -344,5 +345,6 @@ fn settings_about_questions_arrive() {
     assert_eq!(times.replay, Duration::ZERO);
     let limits = &upstream.limits;
     assert_eq!((limits.rounds, limits.questions, limits.waiting_calls), (1, 1, 1));
+    assert_eq!(limits.question_bytes, 1024);
     assert_eq!(upstream.session.max_per_key, 1000);
 }

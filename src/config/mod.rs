@@ -231,6 +231,8 @@ pub struct UpstreamLimits {
     pub rounds: usize,
     /// Questions of one call that are open at once; also questions of one session whose call is not known yet.
     pub questions: usize,
+    /// Bytes of the open questions of one call.
+    pub question_bytes: usize,
     /// Calls of one session that wait until another one is over, so that a question can be attributed (B5).
     pub waiting_calls: usize,
 }

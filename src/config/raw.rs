@@ -128,6 +128,7 @@ pub(super) struct UpstreamLimits {
     pub(super) resumptions: Leaf,
     pub(super) rounds: Leaf,
     pub(super) questions: Leaf,
+    pub(super) question_bytes: Leaf,
     pub(super) waiting_calls: Leaf,
 }
 

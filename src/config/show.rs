@@ -176,6 +176,7 @@ fn upstream_limits(out: &mut Lines, upstream: &Upstream) {
     out.set("resumptions", limits.resumptions);
     out.set("rounds", limits.rounds);
     out.set("questions", limits.questions);
+    out.set("question_bytes", size(limits.question_bytes));
     out.set("waiting_calls", limits.waiting_calls);
 }
 

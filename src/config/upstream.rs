@@ -203,6 +203,12 @@ fn limits(path: &str, raw: &raw::UpstreamLimits, dir: &Path) -> Result<UpstreamL
         resumptions: table.count("resumptions", &raw.resumptions, default.resumptions, 0..=100)?,
         rounds: table.count("rounds", &raw.rounds, default.rounds, 1..=1000)?,
         questions: table.count("questions", &raw.questions, default.questions, 1..=65_536)?,
+        question_bytes: table.size(
+            "question_bytes",
+            &raw.question_bytes,
+            default.question_bytes,
+            1 << 10..=1 << 31,
+        )?,
         waiting_calls: table.count("waiting_calls", &raw.waiting_calls, default.waiting_calls, 1..=65_536)?,
     })
 }

@@ -1,8 +1,10 @@
 //! One request of one client, on its way to a server.
 
 use crate::telemetry::metrics::Meter;
-use crate::wire::jsonrpc::{Id, Request};
+use crate::wire::json::{Object, Span};
+use crate::wire::jsonrpc::{Id, Params, Request};
 use crate::wire::method::Method;
+use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
 use sha2::{Digest, Sha256};
@@ -25,6 +27,26 @@ pub struct Call {
 impl Call {
     pub fn id(&self) -> &Id {
         &self.request.id
+    }
+
+    /// The same without what was asked for, which may be large.
+    pub fn without_request(&self) -> Self {
+        let request = Request {
+            text: Bytes::new(),
+            top: Object { span: Span::default(), members: Default::default() },
+            id: self.request.id.clone(),
+            id_span: Span::default(),
+            method: self.request.method.clone(),
+            params: Params::Absent,
+        };
+        Self {
+            request,
+            method: self.method,
+            principal: self.principal,
+            headers: self.headers.clone(),
+            deadline: self.deadline,
+            meter: self.meter.clone(),
+        }
     }
 }
 

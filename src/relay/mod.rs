@@ -70,6 +70,10 @@ impl Relay {
         call: Arc<Call>,
         streams: bool,
     ) -> Result<Reply, Fault> {
+        if call.method.can_ask() && upstream.legacy.has_issued(&call.request) {
+            // Whatever the server is by now: a state of ours leads to the call that waits for it, or nowhere (B1.2).
+            return self.resume(upstream, call);
+        }
         let era = upstream.era.of(&call).await?;
         let refused = match self.start_in(era, upstream, &call, streams).await {
             Ok(reply) => return Ok(reply),

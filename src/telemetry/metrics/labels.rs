@@ -146,6 +146,7 @@ words! {
         Rounds => "limits.rounds",
         /// Questions of one call, or held ones of one session.
         Questions => "limits.questions",
+        QuestionBytes => "limits.question_bytes",
         WaitingCalls => "limits.waiting_calls",
     }
 }

@@ -8,7 +8,6 @@
 
 mod ask;
 mod at_work;
-#[allow(dead_code, unused_imports, reason = "no call has a seat yet")]
 mod attribution;
 mod backoff;
 mod beside;

@@ -10,25 +10,32 @@ use super::call::owner;
 use crate::exchange::{Call, Fault, FaultKind, Outcome, Sender};
 use crate::telemetry::metrics::StateRefused;
 use crate::translate::answer::{Responses, to_legacy};
-use crate::wire::jsonrpc::{Request, string};
+use crate::wire::jsonrpc::{Body, Request, string};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Whether the request says that it goes on with an earlier one. Without a state it does not, whatever answers it brings:
 /// they are to no question of this call.
 pub fn is_retry(request: &Request) -> bool {
-    request.params.body().is_some_and(|body| body.object.first(&request.text, "requestState").is_some())
+    let state = |body: &Body| body.object.first(&request.text, "requestState");
+    request.params.body().and_then(state).is_some_and(|state| state.of(&request.text) != b"null")
+}
+
+fn state(request: &Request) -> Option<Cow<'_, str>> {
+    let span = request.params.body()?.object.first(&request.text, "requestState")?;
+    string(&request.text, span)
 }
 
 impl Legacy {
+    /// Whether the request brings a state that was issued here.
+    pub fn has_issued(&self, request: &Request) -> bool {
+        state(request).is_some_and(|state| self.parked.has_issued(&state))
+    }
+
     /// Takes a parked call up, whose outcome then goes to `sender`. `Some`: what was told before, to be told again (B1.6).
     pub fn resume(&self, call: Arc<Call>, sender: Sender) -> Result<Option<Outcome>, Fault> {
         let shared = &self.shared;
-        let state = call.request.params.body().and_then(|body| {
-            let span = body.object.first(&call.request.text, "requestState")?;
-            string(&call.request.text, span)
-        });
-        let Some(state) = state else {
+        let Some(state) = state(&call.request) else {
             return Err(self.refused(StateRefused::Unreadable, "`requestState` must be a string"));
         };
         let state_refused = |refused: Refused| self.refused(counted(refused), refused.to_string());

@@ -196,7 +196,6 @@ impl Session {
 
     /// For a call that may be asked, before it is sent: waits until its questions would be heard and it is its turn. `None`
     /// where the client can be asked nothing.
-    #[allow(dead_code, reason = "no call has a seat yet")]
     pub(super) async fn seat(&self, stream: Duration) -> Result<Option<Seat<Question>>, NoSeat> {
         if !self.can_be_asked() {
             return Ok(None);

@@ -75,8 +75,12 @@ impl Kept {
         self.calls.len()
     }
 
-    /// Counts one in. Returns those that have to go for it, it itself among them if it is too large.
+    /// Counts one in. Returns those that have to go for it: it alone if it is too large by itself.
     pub(super) fn keep(&mut self, call: u64, bytes: usize, expiry: AbortHandle) -> Vec<u64> {
+        if bytes > self.most {
+            expiry.abort();
+            return vec![call];
+        }
         self.calls.push_back((call, bytes, expiry));
         self.bytes += bytes;
         let mut evicted = Vec::new();
@@ -122,7 +126,8 @@ mod tests {
         assert_eq!(kept.keep(2, 4, handle()), [0; 0]);
         assert_eq!(kept.keep(3, 4, handle()), [1]);
         kept.forget(2);
-        assert_eq!(kept.keep(4, 11, handle()), [3, 4]);
-        assert_eq!((kept.len(), kept.bytes), (0, 0));
+        assert_eq!(kept.keep(4, 11, handle()), [4]);
+        assert_eq!(kept.keep(5, 10, handle()), [3]);
+        assert_eq!((kept.len(), kept.bytes), (1, 10));
     }
 }

@@ -176,6 +176,11 @@ impl Parked {
         self.last().len()
     }
 
+    /// Whether a state is one of this process.
+    pub(super) fn has_issued(&self, state: &str) -> bool {
+        self.seal.open(state).is_some()
+    }
+
     /// A place for a call whose server asks something.
     pub(super) fn admit(self: &Arc<Self>, owner: Owner) -> Result<Slot, Full> {
         let place = self.places.take(owner.principal)?;

@@ -15,13 +15,17 @@ mod stream;
 pub(super) use rounds::{Asking, owner};
 
 use super::super::reply::Reply;
-use super::Legacy;
 use super::ask::Asker;
 use super::at_work::{AtWork, Sent};
+use super::attribution::Seat;
 use super::level;
 use super::pool::Lease;
+use super::session::NoSeat;
 use super::turn::{Over, Turn, Watch};
+use super::{Legacy, Session};
 use crate::exchange::{Call, Fault, FaultKind, Outcome, Replan, Sender};
+use crate::telemetry::metrics::UpstreamLimit;
+use crate::translate::question::Question;
 use crate::translate::request;
 use crate::wire::version::Era;
 use std::pin::pin;
@@ -126,6 +130,26 @@ async fn attempts(legacy: &Arc<Legacy>, turn: &mut Turn, watch: &Watch, sent: &m
     }
 }
 
+/// Waits until the call may be sent, if the server may ask it something (B5).
+async fn seat(legacy: &Legacy, session: &Session, call: &Call) -> Result<Option<Seat<Question>>, Trouble> {
+    if !call.method.can_ask() {
+        return Ok(None);
+    }
+    let shared = &legacy.shared;
+    session.seat(shared.settings.timeouts.stream).await.map_err(|none| match none {
+        NoSeat::Lost => Trouble::Lost,
+        NoSeat::Full => {
+            shared.metrics.limit(UpstreamLimit::WaitingCalls);
+            tracing::warn!(
+                upstream = %shared.settings.name,
+                "too many calls wait for their turn at a server that asks outside its calls' streams; raise session.max_per_key or limits.waiting_calls"
+            );
+            let text = "the server asks outside its calls, so they run one at a time, and too many wait";
+            Fault::new(FaultKind::Busy, text).into()
+        }
+    })
+}
+
 async fn attempt(
     legacy: &Arc<Legacy>,
     turn: &mut Turn,
@@ -141,6 +165,7 @@ async fn attempt(
         let asker = Asker { legacy, session: &session, principal: call.principal, headers: &call.headers };
         Box::pin(level::settle(&asker)).await;
     }
+    let seat = seat(legacy, &session, &call).await?;
     let body = request::to_legacy(&call.request, call.method, session.initialized.revision, number);
     let head = || shared.heads.legacy(&call.headers, Some(&session));
     sent.number = Some(number);
@@ -154,8 +179,10 @@ async fn attempt(
             return Err(super::super::send_fault(&shared.settings.name, &error).into());
         }
     };
+    // A call that waits for its client keeps nothing of what it was asked with.
+    drop(call);
     let stateful = session.id.is_some();
-    let mut stream = Stream::new(legacy, session, turn, watch, sent, number, aside, waiting);
+    let mut stream = Stream::new(legacy, session, turn, watch, sent, number, aside, seat, waiting);
     match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
         Reply::Messages(messages) => stream.follow(messages.awaiting(number)).await,
         Reply::Accepted => {

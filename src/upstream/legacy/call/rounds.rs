@@ -8,10 +8,12 @@
 use super::super::super::Shared;
 use super::super::super::parked::{Full, Owner, Retry, Slot};
 use super::super::ask::Asker;
+use super::super::attribution::Seat;
 use super::super::{Session, level};
 use super::Trouble;
 use super::reopen::Source;
 use super::stream::Stream;
+use crate::config::UpstreamLimits;
 use crate::exchange::{Call, Fault, FaultKind, Outcome};
 use crate::telemetry::metrics::{Held, Limit, NotAsked, ParkEnd, QuestionKind, UpstreamLimit, Way};
 use crate::translate::answer::{self, Why};
@@ -22,6 +24,7 @@ use crate::translate::question::{Asked, Kind, Need, Question};
 use crate::wire::jsonrpc::{Id, Notification, Request};
 use crate::wire::payload::Payload;
 use sha2::{Digest, Sha256};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -52,6 +55,17 @@ impl Asking {
     pub(super) fn add(&mut self, question: Question, elicitation_id: Option<String>) {
         self.keys += 1;
         self.open.push(Open { key: format!("q{}", self.keys), question, elicitation_id, shown: false });
+    }
+
+    /// The limit that one more question would break, and its setting.
+    fn reached(&self, one_more: &Question, limits: &UpstreamLimits) -> Option<(UpstreamLimit, &'static str)> {
+        let bytes = |question: &Question| question.entry().len();
+        let open: usize = self.open.iter().map(|open| bytes(&open.question)).sum();
+        if self.open.len() >= limits.questions {
+            return Some((UpstreamLimit::Questions, "upstream.*.limits.questions"));
+        }
+        let large = open + bytes(one_more) > limits.question_bytes;
+        large.then_some((UpstreamLimit::QuestionBytes, "upstream.*.limits.question_bytes"))
     }
 
     /// Takes the question out that the client has answered under `key`.
@@ -181,8 +195,8 @@ impl Undelivered {
 }
 
 impl Stream<'_> {
-    /// A request of the server.
-    pub(super) async fn asked(&mut self, asked: &Request, way: Way) -> Result<(), Trouble> {
+    /// A request that the server makes on the call's own stream.
+    pub(super) async fn asked(&mut self, asked: &Request) -> Result<(), Trouble> {
         let limits = self.legacy.shared.limits;
         let question = match Question::of(asked, self.session.capabilities(), limits) {
             Asked::Ping => {
@@ -201,7 +215,7 @@ impl Stream<'_> {
             }
             Asked::Question(question) => question,
         };
-        self.question(question, way).await
+        self.question(question, Way::Call).await
     }
 
     /// A question of this call.
@@ -221,13 +235,20 @@ impl Stream<'_> {
         if !self.session.capabilities().allows(question.need, self.session.initialized.revision) {
             return self.undeclared(question).await;
         }
-        if self.sent.asking.open.len() >= shared.settings.limits.questions {
-            shared.metrics.limit(UpstreamLimit::Questions);
-            self.not_asked(NotAsked::Full, "upstream.*.limits.questions");
+        if let Some((limit, setting)) = self.sent.asking.reached(&question, &shared.settings.limits) {
+            shared.metrics.limit(limit);
+            self.not_asked(NotAsked::Full, setting);
             self.reply(answer::refused(&question, Why::Cancelled)).await;
             return Ok(());
         }
         shared.metrics.question(counted(question.kind), way);
+        if let Some(seat) = &self.seat {
+            match way {
+                Way::Call => seat.asked_here(),
+                Way::Beside => {}
+            }
+            seat.set_aside();
+        }
         self.sent.asking.add(question, None);
         self.ask_soon();
         Ok(())
@@ -294,6 +315,10 @@ impl Stream<'_> {
         shared.metrics.round();
         let message = shown.message(self.turn.id());
         self.turn.finish(self.watch, Outcome::InputRequired(message));
+        // What it was asked with may be large, and comes again with the next one.
+        let call = Arc::new(self.turn.call.without_request());
+        self.turn.call = call.clone();
+        self.sent.call = call;
         Ok(())
     }
 
@@ -324,6 +349,7 @@ impl Stream<'_> {
         for open in open {
             self.reply(answer::refused(&open.question, Why::Cancelled)).await;
         }
+        self.seat.iter().for_each(Seat::resumed);
         Ok(())
     }
 
@@ -357,6 +383,11 @@ impl Stream<'_> {
             self.deliver(answer.message).await;
         }
         self.sent.asking.open.iter_mut().for_each(|open| open.shown = false);
+        if let Some(seat) = &self.seat
+            && self.sent.asking.is_empty()
+        {
+            seat.resumed();
+        }
         self.ask_soon();
         Ok(())
     }
@@ -391,6 +422,7 @@ impl Stream<'_> {
         self.sent.asking.open.retain(|open| open.elicitation_id.is_some() || open.question.id != *id);
         if self.sent.asking.is_empty() {
             self.due = None;
+            self.seat.iter().for_each(Seat::resumed);
         }
     }
 

@@ -6,6 +6,7 @@
 
 use super::super::super::reply::{Arrival, Messages, Refusal};
 use super::super::at_work::Sent;
+use super::super::attribution::{Beside, Seat};
 use super::super::gate::{self, Gate};
 use super::super::turn::{Turn, Watch};
 use super::super::wants::Aside;
@@ -18,6 +19,7 @@ use crate::telemetry::metrics::{Waiting, Way};
 use crate::translate::flow::Plan;
 use crate::translate::listen::Notice;
 use crate::translate::notify::{self, Kind};
+use crate::translate::question::Question;
 use crate::translate::tools::Finding;
 use crate::translate::{error, result};
 use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response, code};
@@ -38,6 +40,8 @@ pub(super) struct Stream<'a> {
     pub(super) number: u64,
     /// `None` for a call that wants no notifications.
     pub(super) aside: Option<Aside>,
+    /// `None` for a call that is never asked anything, and once the server has answered it.
+    pub(super) seat: Option<Seat<Question>>,
     /// Set while the client is away with questions.
     pub(super) away: Option<Away>,
     /// When the client is to be asked what is open.
@@ -69,6 +73,7 @@ impl<'a> Stream<'a> {
         sent: &'a mut Sent,
         number: u64,
         aside: Option<Aside>,
+        seat: Option<Seat<Question>>,
         waiting: Option<Waiting>,
     ) -> Self {
         Self {
@@ -79,6 +84,7 @@ impl<'a> Stream<'a> {
             sent,
             number,
             aside,
+            seat,
             away: None,
             due: None,
             undelivered: None,
@@ -120,6 +126,7 @@ impl<'a> Stream<'a> {
         if finish.is_ok() {
             self.sent.number = None;
             self.sent.asking.clear();
+            self.seat.take().inspect(Seat::answered);
         }
         if !self.turn.is_here() {
             Box::pin(self.client_returns()).await?;
@@ -173,8 +180,8 @@ impl<'a> Stream<'a> {
 
     /// The next thing from the call's own stream; `None` where something else has come and been dealt with.
     async fn next(&mut self, source: &mut Source) -> Result<Option<Came>, Trouble> {
-        let plain = self.aside.is_none() && self.away.is_none() && self.due.is_none();
-        if plain && self.undelivered.is_none() {
+        let plain = self.aside.is_none() && self.seat.is_none() && self.away.is_none();
+        if plain && self.due.is_none() && self.undelivered.is_none() {
             return Ok(Some(source.next().await));
         }
         let overdue = self.due.as_ref().is_some_and(Due::is_overdue);
@@ -187,6 +194,10 @@ impl<'a> Stream<'a> {
             }
             fault = Undelivered::next(&mut self.undelivered) => return Err(fault.into()),
             notification = Aside::next(&mut self.aside) => self.tell(&notification).await,
+            beside = beside(&mut self.seat) => match beside {
+                Beside::Question(given) => Box::pin(self.question(given.take(), Way::Beside)).await?,
+                Beside::Withdrawn(id) => self.withdrawn(&id),
+            },
             came = source.next() => return Ok(Some(came)),
             () = Due::over(&self.due) => self.ask(source).await?,
         }
@@ -250,7 +261,7 @@ impl<'a> Stream<'a> {
                 Kind::LegacyOnly => self.server_tells(&notification),
                 Kind::Progress | Kind::Log | Kind::Custom => self.tell(&notification).await,
             },
-            Message::Request(asked) => Box::pin(self.asked(&asked, Way::Call)).await?,
+            Message::Request(asked) => Box::pin(self.asked(&asked)).await?,
         }
         Ok(None)
     }
@@ -337,6 +348,14 @@ impl<'a> Stream<'a> {
             "odd tools in a list; the first one: {}",
             first.kind
         );
+    }
+}
+
+/// What comes for the call beside its stream. Never where nothing can.
+async fn beside(seat: &mut Option<Seat<Question>>) -> Beside<Question> {
+    match seat {
+        Some(seat) => seat.next().await,
+        None => std::future::pending().await,
     }
 }
 
