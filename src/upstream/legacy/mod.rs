@@ -12,6 +12,7 @@ mod attribution;
 mod backoff;
 mod beside;
 mod call;
+mod claims;
 mod feed;
 mod gate;
 mod level;

@@ -7,6 +7,7 @@
 use super::super::Shared;
 use super::super::flight::Flights;
 use super::attribution::Style;
+use super::claims::{Claim, Claims};
 use super::listeners::Listeners;
 use super::open::{self, Agreed, OpenFault, Opener};
 use super::places::{Place, Places};
@@ -31,6 +32,7 @@ pub(super) struct Pool {
     places: Places,
     agreed: Arc<Agreed>,
     style: Arc<Style>,
+    claims: Arc<Claims>,
 }
 
 /// A session lent to one call. Dropping it tells the session that the call is over.
@@ -38,6 +40,8 @@ pub struct Lease {
     session: Arc<Session>,
     /// Set where the session serves this call alone and ends with it.
     single: Option<(Arc<Shared>, Places, Place)>,
+    /// Set for a call that may be asked, where its key may have several sessions.
+    claim: Option<Claim>,
 }
 
 /// A session in the pool, and its place among those that may be open.
@@ -51,6 +55,7 @@ impl Pool {
         let opening = Flights::new(shared.shutdown.clone());
         let places = Places::new(shared.settings.session.max);
         let style = Arc::new(Style::new(&shared.settings.name));
+        let claims = Claims::new(shared.settings.session.max_per_key);
         let pool = Arc::new(Self {
             shared,
             listeners,
@@ -59,6 +64,7 @@ impl Pool {
             places,
             agreed: Arc::default(),
             style,
+            claims,
         });
         // Owned by the tracker; ends with the drain or with the pool.
         drop(
@@ -83,6 +89,7 @@ impl Pool {
     /// Takes the session out of use because the server no longer knows it. Those who lost the same one find it gone or
     /// already replaced.
     pub(super) fn lost(&self, lease: &mut Lease) {
+        lease.claim = None;
         lease.session.is_lost();
         if lease.session.key.is_some() {
             return self.found_lost(&lease.session);
@@ -105,6 +112,33 @@ impl Pool {
 
     async fn lease_shared(self: &Arc<Self>, call: &Call) -> Result<Lease, OpenFault> {
         let key = SessionKey::of(call, &self.shared);
+        let asks = call.method.can_ask() && !key.capabilities().is_empty();
+        let claim = asks.then(|| self.choose(&key, self.style.is_beside())).flatten();
+        let Some(claim) = claim else { return self.lease_of(call, key).await };
+        let (opened, claim) = match self.lease_of(call, claim.key().clone()).await {
+            Err(open) if claim.key().is_further() => {
+                // It is there to save waiting, so the call waits for its turn instead.
+                tracing::info!(
+                    upstream = %self.shared.settings.name,
+                    fault = %open.fault,
+                    "no further session for a call that may be asked (session.max_per_key)"
+                );
+                drop(claim);
+                (self.lease_of(call, key.clone()).await, self.choose(&key, false))
+            }
+            opened => (opened, Some(claim)),
+        };
+        let mut lease = opened?;
+        lease.claim = claim;
+        Ok(lease)
+    }
+
+    fn choose(&self, key: &SessionKey, further: bool) -> Option<Claim> {
+        let parked = |key: &SessionKey| self.ready.get(key).map(|open| open.session.floor.parked());
+        self.claims.choose(key, further, parked)
+    }
+
+    async fn lease_of(self: &Arc<Self>, call: &Call, key: SessionKey) -> Result<Lease, OpenFault> {
         if let Some(session) = self.take(&key) {
             return Ok(session);
         }
@@ -257,7 +291,7 @@ async fn reap(pool: Weak<Pool>, idle: Duration) {
 impl Lease {
     fn new(session: Arc<Session>, single: Option<(Arc<Shared>, Places, Place)>) -> Self {
         session.call_begins();
-        Self { session, single }
+        Self { session, single, claim: None }
     }
 
     /// Another lease of the same session, for what goes on beside the call.

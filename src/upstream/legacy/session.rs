@@ -34,6 +34,8 @@ pub(super) struct SessionKey {
     capabilities: Capabilities,
     /// SHA-256 of the affinity value, which may be long.
     affinity: Option<[u8; 32]>,
+    /// Which of several, where a server's sessions run one call at a time (B5, learn); else 0.
+    number: usize,
 }
 
 impl SessionKey {
@@ -54,7 +56,21 @@ impl SessionKey {
         } else {
             Capabilities::none()
         };
-        Self { principal: call.principal, capabilities, affinity }
+        Self { principal: call.principal, capabilities, affinity, number: 0 }
+    }
+
+    /// The key of another session for the same calls.
+    pub(super) fn numbered(&self, number: usize) -> Self {
+        Self { number, ..self.clone() }
+    }
+
+    pub(super) fn is_further(&self) -> bool {
+        self.number > 0
+    }
+
+    #[cfg(test)]
+    pub(super) fn bare(principal: Principal) -> Self {
+        Self { principal, capabilities: Capabilities::none(), affinity: None, number: 0 }
     }
 
     pub(super) fn capabilities(&self) -> &Capabilities {

@@ -133,6 +133,11 @@ impl<Q> Floor<Q> {
         Ok(Pending { question, until: Instant::now() + self.bounds.attribute, refused, hold, _place })
     }
 
+    /// Calls that wait for their clients, and hold up nobody meanwhile.
+    pub(super) fn parked(&self) -> usize {
+        self.lock().parked()
+    }
+
     /// The server has cancelled its own request, elsewhere than on the stream of the call that it came on.
     pub(super) fn withdrawn(&self, id: &Id) {
         self.lock().withdrawn(id, 2 * self.bounds.questions);

@@ -215,6 +215,10 @@ impl<Q> State<Q> {
         }
     }
 
+    pub(super) fn parked(&self) -> usize {
+        self.seats.iter().filter(|seat| seat.aside).count()
+    }
+
     /// Takes the call out, and says whether it has shown that it finishes without a question. What it was given and has not
     /// taken is refused by being dropped.
     pub(super) fn leave(&mut self, number: u64, end: End) -> bool {

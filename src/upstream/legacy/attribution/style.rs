@@ -37,7 +37,6 @@ impl Style {
     }
 
     /// Whether it asks beside the call's stream, so that a session runs one call at a time.
-    #[allow(dead_code, reason = "the pool has one session for each key yet")]
     pub(in super::super) fn is_beside(&self) -> bool {
         self.now() == Shown::Beside
     }
