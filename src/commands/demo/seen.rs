@@ -74,7 +74,7 @@ impl Seen<'_> {
 }
 
 /// The heads on the wire to the server.
-fn heads(frames: &[Frame], way: Way) -> impl Iterator<Item = &Head> {
+pub(super) fn heads(frames: &[Frame], way: Way) -> impl Iterator<Item = &Head> {
     let of = move |frame: &&Frame| frame.wire == Wire::Legacy && frame.way == way;
     frames.iter().filter(of).filter_map(|frame| frame.what.head())
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::asking;
 use super::client::Request;
 use super::frames::{Frame, Head, Way, What, Wire};
-use super::seen::{Seen, expect};
+use super::seen::{Seen, expect, heads};
 
 /// One call.
 pub(super) struct Step {
@@ -63,8 +63,10 @@ fn discover() -> Step {
         title: "server/discover",
         look: "A modern client has no handshake, it just asks; the proxy finds out that the server is legacy (it refuses \
                server/discover), opens a session with initialize and makes the answer from what that returned. What the \
-               client can be asked (elicitation) it says in each request; the server is told once, for the session.",
+               client can be asked (elicitation) it says in each request; the server is told once, for the session, and \
+               its own stream (GET) is asked for, as it may ask there. This server has none.",
         request: Request { id: r#""discover-1""#, method: "server/discover", ..CALL },
+        settled: |frames| heads(frames, Way::ToClient).any(|head| head.status() == Some(405)),
         check: |seen| {
             seen.ok("discover-1")?;
             seen.result("/supportedVersions/0", &json!("2026-07-28"))?;
