@@ -9,9 +9,11 @@ import { releaseBinary } from './lib/janus.mjs';
 import * as paths from './lib/paths.mjs';
 import { missingPrograms, modernNode } from './lib/prerequisites.mjs';
 import { Report } from './lib/report.mjs';
+import { EVERYTHING_ASKS, PYTHON_ASKS } from './scenarios/asked.mjs';
 import { FIXTURES, runConformance } from './scenarios/conformance.mjs';
 import { runConformanceClient } from './scenarios/conformance-client.mjs';
 import { runLegacyClient } from './scenarios/legacy-clients.mjs';
+import { runQuestions } from './scenarios/questions.mjs';
 import { runSdkClient } from './scenarios/sdk-clients.mjs';
 import { everything, modernFixture, pythonLegacy } from './scenarios/targets.mjs';
 import { createWireSchema } from './lib/wire-schema.mjs';
@@ -23,6 +25,7 @@ const PARTS = {
   'python-python': (context, report) => runSdkClient(context, report, 'python', pythonLegacy),
   'typescript-modern': (context, report) => runSdkClient(context, report, 'typescript', modernFixture),
   'python-modern': (context, report) => runSdkClient(context, report, 'python', modernFixture),
+  ...questionParts(),
   ...legacyClientParts(),
   'modern-to-legacy': (context, report) => runConformance(context, report, 'modern-to-legacy', FIXTURES.legacy),
   'modern-to-modern': (context, report) => runConformance(context, report, 'modern-to-modern', FIXTURES.modern),
@@ -34,6 +37,16 @@ const PARTS = {
     'conformance-client-modern-to-legacy': { client: 'modern', revision: '2025-11-25' },
   }),
 };
+
+/** Each modern client before each legacy server, to answer what it asks. */
+function questionParts() {
+  const parts = {};
+  for (const client of ['typescript', 'python']) {
+    parts[`questions-${client}-everything`] = (context, report) => runQuestions(context, report, client, everything, EVERYTHING_ASKS);
+    parts[`questions-${client}-python`] = (context, report) => runQuestions(context, report, client, pythonLegacy, PYTHON_ASKS);
+  }
+  return parts;
+}
 
 /** Each legacy client before each legacy server, with and without the shield. */
 function legacyClientParts() {

@@ -24,11 +24,12 @@ export function releaseBinary(named) {
   return join(target, 'release/mcp-janus');
 }
 
-/** `shield`: legacy clients' sessions outlive the server's. */
-export async function startJanus(binary, upstreamUrl, { shield = false } = {}) {
+/** `shield`: legacy clients' sessions outlive the server's. `settings`: lines of the config, of this upstream. */
+export async function startJanus(binary, upstreamUrl, { shield = false, settings = [] } = {}) {
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
-  const args = shield ? ['--config', shielded(upstreamUrl, address)] : ['--upstream', upstreamUrl, '--listen', address];
+  const lines = shield ? ['session.shield = true', ...settings] : settings;
+  const args = lines.length > 0 ? ['--config', configFile(upstreamUrl, address, lines)] : ['--upstream', upstreamUrl, '--listen', address];
   const child = new Child('mcp-janus', binary, ['serve', ...args]);
   const deadline = Date.now() + READY_MS;
   let over = false;
@@ -47,9 +48,9 @@ export async function startJanus(binary, upstreamUrl, { shield = false } = {}) {
   return { child, port };
 }
 
-function shielded(url, address) {
+function configFile(url, address, lines) {
   const file = join(mkdtempSync(join(cache, 'config-')), 'janus.toml');
-  writeFileSync(file, `listen.address = "${address}"\n[upstream.default]\nurl = "${url}"\nsession.shield = true\n`);
+  writeFileSync(file, `${[`listen.address = "${address}"`, '[upstream.default]', `url = "${url}"`, ...lines].join('\n')}\n`);
   return file;
 }
 

@@ -6,6 +6,11 @@ const LISTEN = 'subscriptions/listen';
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
 
+/** The only requests that may be answered with questions. */
+const MAY_ASK = ['tools/call', 'prompts/get', 'resources/read'];
+/** What a legacy server's question may hold, and an entry of `inputRequests` must not. */
+const LEGACY_OF_QUESTIONS = ['elicitationId', 'task', '_meta'];
+
 /** Findings about the answers to a modern client, and how many there were. */
 export function findingsToClient(schema, tap) {
   const findings = [];
@@ -15,9 +20,24 @@ export function findingsToClient(schema, tap) {
     findings.push(...schema.findings(MODERN, message, requestMethod).map((finding) => `${about}: ${finding}`));
     if (exchange.responseHeaders['mcp-session-id'] !== undefined) findings.push(`${about}: it carries Mcp-Session-Id`);
     if ('method' in message && 'id' in message) findings.push(`${about}: a request has no place in this direction`);
+    findings.push(...questionFindings(message, requestMethod).map((finding) => `${about}: ${finding}`));
   }
   findings.push(...listenFindings(tap));
   return { findings: [...new Set(findings)], messages: sent.length };
+}
+
+/** Questions come only where they may, say nothing of the legacy request that they come from, and can be answered. */
+function questionFindings({ result }, requestMethod) {
+  if (result?.resultType !== 'input_required') return [];
+  const findings = MAY_ASK.includes(requestMethod) ? [] : ['it must not ask anything'];
+  const entries = Object.values(result.inputRequests ?? {});
+  if (entries.length === 0) findings.push('it asks nothing');
+  if (typeof result.requestState !== 'string') findings.push('it has no requestState, so no retry can find the call');
+  for (const { method, params = {}, ...rest } of entries) {
+    findings.push(...Object.keys(rest).map((member) => `the question ${method} has the member ${member}`));
+    findings.push(...LEGACY_OF_QUESTIONS.filter((word) => word in params).map((word) => `the question ${method} has the legacy word ${word}`));
+  }
+  return findings;
 }
 
 /** A subscription begins with its acknowledgement, and all that is told in it names it and was asked for. */
@@ -48,11 +68,31 @@ export function findingsToLegacyServer(schema, tap) {
   const findings = [];
   const revision = negotiated(tap);
   const sent = tap.entries.filter(({ direction, message }) => direction === 'request' && !isProbe(message));
+  const questions = questionsOf(tap);
   for (const { message, exchange } of sent) {
-    const faults = [...schema.findings(revision, message), ...headerFaults(message, exchange, revision)];
-    findings.push(...faults.map((fault) => `${nameOf(message)}: ${fault}`));
+    const isAnswer = message.method === undefined;
+    const question = isAnswer ? questions.get(keyOf(exchange, message)) : undefined;
+    const faults = [...schema.findings(revision, message, question?.method), ...headerFaults(message, exchange, revision)];
+    if (isAnswer) faults.push(...answerFaults(question));
+    findings.push(...faults.map((fault) => `${nameOf(message, question?.method)}: ${fault}`));
   }
   return { findings: [...new Set(findings)], messages: sent.length };
+}
+
+/** What the server asked, by session and id: the method, and how often it was answered. */
+function questionsOf(tap) {
+  const asked = tap.entries.filter(({ direction, message }) => direction === 'response' && message.method !== undefined && 'id' in message);
+  return new Map(asked.map(({ exchange, message }) => [keyOf(exchange, message), { method: message.method, answers: 0 }]));
+}
+
+function keyOf({ headers }, { id }) {
+  return `${headers['mcp-session-id']} ${JSON.stringify(id)}`;
+}
+
+function answerFaults(question) {
+  if (question === undefined) return ['it answers nothing that the server asked in this session'];
+  question.answers += 1;
+  return question.answers > 1 ? ['it was answered before'] : [];
 }
 
 /** Findings about what a legacy client was sent. */

@@ -1,6 +1,9 @@
 // Owns: what a client script asks the runner to do or to look up: restarts, the end of the proxy, and what the wire at the
 // server shows.
-// Does not own: the questions' place among the checks (clients/).
+// Does not own: the questions' place among the checks (clients/), or what the wire shows of a server's questions
+// (answers-asked.mjs).
+
+import { ASKED } from './answers-asked.mjs';
 
 const EVENT_MS = 5000;
 /** Longer than the proxy waits before it asks for a stream again, so that it meets a server that has not noticed. */
@@ -9,6 +12,7 @@ const AGAIN_MS = 20_000;
 const DRAIN_MS = 10_000;
 
 const ANSWERS = {
+  ...ASKED,
   async restart(_, world) {
     await world.restart();
     return {};
