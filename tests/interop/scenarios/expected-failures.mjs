@@ -3,26 +3,18 @@
 //
 // An entry is a scenario, or `scenario:check-id` for a single check of it.
 
-const INTERACTIVE = 'a legacy server\'s question to the client is refused until interactive calls are translated';
+const OFF_STREAM = 'a question that does not come on the stream of a call is refused until it can be told whose it is';
 
 export const EXPECTED_FAILURES = {
   'modern-to-legacy': {
-    'input-required-result-basic-elicitation': INTERACTIVE,
-    'input-required-result-basic-sampling': INTERACTIVE,
-    'input-required-result-basic-list-roots': INTERACTIVE,
-    'input-required-result-request-state': INTERACTIVE,
-    'input-required-result-multiple-input-requests': INTERACTIVE,
-    'input-required-result-multi-round': INTERACTIVE,
-    'input-required-result-non-tool-request': INTERACTIVE,
-    'input-required-result-result-type': INTERACTIVE,
-    'input-required-result-tampered-state': INTERACTIVE,
-    'input-required-result-capability-check': INTERACTIVE,
+    // The scenario wants the key "user_name". A legacy server's question has no name, so the proxy makes up the key, and the
+    // revision leaves keys to the server: a client has to take what comes.
+    'input-required-result-basic-elicitation:sep-2322-elicitation-incomplete': 'the key of a question is not the server\'s to choose here',
   },
   'modern-to-modern': {},
   'legacy-to-legacy': {},
   'legacy-to-legacy-shielded': {},
-  'conformance-client-legacy': {},
   'conformance-client-modern': {},
   'conformance-client-legacy': {},
-  'conformance-client-modern-to-legacy': { 'elicitation-sep1034-client-defaults': INTERACTIVE },
+  'conformance-client-modern-to-legacy': { 'elicitation-sep1034-client-defaults': OFF_STREAM },
 };
