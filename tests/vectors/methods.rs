@@ -46,6 +46,21 @@ async fn a2_11_an_unknown_notification_is_forwarded() {
     assert_eq!(sent[0].json()["params"], json!({"x": 100_000.0}));
 }
 
+/// What a notification is about happened in the client's own session, whatever that was told of the client.
+#[tokio::test(start_paused = true)]
+async fn a2_11_a_notification_goes_to_the_session_that_its_client_has() {
+    let (proxy, up) = Proxy::before(&LegacyServer::new()).await;
+    let caps = r#"{"sampling":{}}"#;
+    proxy.send(&list("tools/list").caps(caps).bearer("a")).await.result();
+    proxy.send(&list("tools/list").bearer("b")).await.result();
+    let notify = Ask::new("notifications/acme").notification();
+    let silent = notify.without_meta("io.modelcontextprotocol/clientCapabilities").bearer("a");
+    assert_eq!(proxy.send(&silent).await.status, 202);
+    let sent = up.wait("notifications/acme", 1).await;
+    assert_eq!(sent[0].session(), up.posts("tools/list")[0].session());
+    assert_eq!(up.posts("initialize").len(), 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a2_1_notifications_of_the_legacy_era_are_never_forwarded() {
     let (proxy, up) = Proxy::before(&LegacyServer::new()).await;

@@ -87,14 +87,14 @@ impl Legacy {
 
     /// Passes a notification of the client on; the server's acceptance is all there is to it. `call` is whose it is.
     pub async fn notify(self: &Arc<Self>, call: &Call, message: &Notification) -> Result<(), Fault> {
-        let mut lease = self.lease(call).await.map_err(|open| open.fault)?;
+        let mut lease = self.pool.lease_for_notification(call).await.map_err(|open| open.fault)?;
         let payload = request::notification_to_legacy(message);
         match self.post_once(lease.session(), &call.headers, payload.clone()).await? {
             Some(refusal)
                 if gate::judge(&refusal, None, lease.session().id.is_some()) == gate::Gate::Lost =>
             {
                 self.pool.lost(&mut lease);
-                let lease = self.lease(call).await.map_err(|open| open.fault)?;
+                let lease = self.pool.lease_for_notification(call).await.map_err(|open| open.fault)?;
                 self.post(lease.session(), &call.headers, payload).await
             }
             Some(refusal) => Err(refusal.fault("a notification")),

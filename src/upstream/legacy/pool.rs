@@ -16,6 +16,7 @@ use crate::config::SessionScope;
 use crate::exchange::{Call, Fault, FaultKind};
 use crate::telemetry::metrics::UpstreamLimit;
 use crate::translate::capabilities::Capabilities;
+use crate::translate::declared;
 use dashmap::DashMap;
 use hyper::StatusCode;
 use std::sync::{Arc, Weak};
@@ -84,6 +85,21 @@ impl Pool {
             SessionScope::Request => self.lease_single(call).await,
             SessionScope::Principal => self.lease_shared(call).await,
         }
+    }
+
+    /// A session for a notification: where it does not say what its client can be asked, the one in which the client was
+    /// active last, since it may be about what went on there.
+    pub(super) async fn lease_for_notification(self: &Arc<Self>, call: &Call) -> Result<Lease, OpenFault> {
+        let silent = declared::capabilities(&call.request).is_none();
+        if silent && self.shared.settings.session.scope == SessionScope::Principal {
+            let key = SessionKey::of(call, &self.shared);
+            let of_client = self.ready.iter().filter(|open| open.key().is_same_client(&key));
+            // Lent while its entry is held, as in `take`.
+            if let Some(open) = of_client.min_by_key(|open| open.session.idle()) {
+                return Ok(Lease::new(open.session.clone(), None));
+            }
+        }
+        self.lease(call).await
     }
 
     /// Takes the session out of use because the server no longer knows it. Those who lost the same one find it gone or

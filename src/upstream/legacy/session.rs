@@ -64,6 +64,11 @@ impl SessionKey {
         Self { number, ..self.clone() }
     }
 
+    /// Whether they differ in nothing but what the client can be asked.
+    pub(super) fn is_same_client(&self, other: &Self) -> bool {
+        self.principal == other.principal && self.affinity == other.affinity
+    }
+
     pub(super) fn is_further(&self) -> bool {
         self.number > 0
     }
