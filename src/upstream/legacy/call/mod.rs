@@ -1,12 +1,14 @@
 //! One call in a session, from the first byte sent to its one outcome.
 //!
 //! Owns sending it at most once unless the server proved that it did not run it (invariant 3): `attempt` sends, `stream`
-//! reads what comes and takes the stream up again when the server closes it early (D104), `rounds` asks the client what the
+//! reads what comes, `reopen` takes the stream up again when the server closes it early (D104), `outcome` says what the
+//! answer is to the caller, `rounds` asks the client what the
 //! server asks and goes on with its answers, `required` does so for a server that refuses until a page was visited. One
 //! future lives as long as the call, over all requests of the client that wait for it one after another (`turn`). Does not own
 //! the session, which it leases and gives back, nor the registry of those who wait (`parked`).
 //! Rules: A12.19, B1, B4.1, B14.
 
+mod outcome;
 mod reopen;
 mod required;
 mod rounds;
@@ -14,7 +16,6 @@ mod stream;
 
 pub(super) use rounds::{Asking, owner};
 
-use super::super::reply::Reply;
 use super::ask::Asker;
 use super::at_work::{AtWork, Sent};
 use super::attribution::Seat;
@@ -167,27 +168,10 @@ async fn attempt(
     }
     let seat = seat(legacy, &session, &call).await?;
     let body = request::to_legacy(&call.request, call.method, session.initialized.revision, number);
-    let head = || shared.heads.legacy(&call.headers, Some(&session));
     sent.number = Some(number);
     let waiting = Some(call.meter.sent(Era::Legacy));
-    let response = match shared.transport.send_due(&head, body).await {
-        Ok(response) => response,
-        Err(error) => {
-            if error.did_not_run() {
-                sent.number = None;
-            }
-            return Err(super::super::send_fault(&shared.settings.name, &error).into());
-        }
-    };
-    // A call that waits for its client keeps nothing of what it was asked with.
-    drop(call);
-    let stateful = session.id.is_some();
+    // The request is given away: a call that waits for its client keeps nothing of what it was asked with.
+    let sending = reopen::send(legacy.clone(), session.clone(), call, body, number);
     let mut stream = Stream::new(legacy, session, turn, watch, sent, number, aside, seat, waiting);
-    match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
-        Reply::Messages(messages) => stream.follow(messages.awaiting(number)).await,
-        Reply::Accepted => {
-            Err(Fault::bad_gateway("the upstream server accepted the request without answering it").into())
-        }
-        Reply::Refused(refusal) => stream.refused(refusal, stateful),
-    }
+    stream.follow(sending).await
 }

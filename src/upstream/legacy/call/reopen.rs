@@ -1,9 +1,11 @@
-//! Where the messages of a call come from: the answer to its POST, or a stream that takes that one up again.
+//! Where the messages of a call come from: the answer to its POST, from before its head has come, or a stream that takes
+//! that one up again.
 //!
-//! Owns taking it up with a pause before, `Last-Event-ID` and a bounded number of tries; polling by GET is how a
+//! Owns sending the call, and taking its stream up with a pause before, `Last-Event-ID` and a bounded number of tries; polling by GET is how a
 //! 2025-11-25 server saves connections (D104). Going on with it can be put off at any time, since a call has more to wait for.
 
 use super::super::super::reply::{Arrival, Break, Messages, Reply};
+use super::super::super::transport::SendError;
 use super::super::backoff::Backoff;
 use super::super::{Legacy, Session};
 use super::Trouble;
@@ -18,10 +20,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
+type Sending = Pin<Box<dyn Future<Output = Result<Reply, SendError>> + Send>>;
 type Reopening = Pin<Box<dyn Future<Output = Result<Option<Messages>, Trouble>> + Send>>;
 
 #[allow(clippy::large_enum_variant, reason = "the large variant is the usual one")]
 pub(super) enum Source {
+    /// Nothing has been answered yet. A server may ask all the same, and answer only when it has been answered.
+    Sent(Sending),
     Open(Messages),
     Reopening(Reopening),
 }
@@ -29,6 +34,8 @@ pub(super) enum Source {
 /// What came of a source.
 #[allow(clippy::large_enum_variant, reason = "lives for one match")]
 pub(super) enum Came {
+    /// The head of the answer.
+    Replied(Result<Reply, SendError>),
     Arrival(Option<Arrival>),
     Broken(Break),
     /// `None`: the server could not be reached just now.
@@ -39,6 +46,7 @@ impl Source {
     /// Whoever stops waiting loses nothing.
     pub(super) async fn next(&mut self) -> Came {
         match self {
+            Source::Sent(sending) => Came::Replied(sending.await),
             Source::Open(messages) => match messages.arrival().await {
                 Ok(arrival) => Came::Arrival(arrival),
                 Err(broken) => Came::Broken(broken),
@@ -46,6 +54,24 @@ impl Source {
             Source::Reopening(reopening) => Came::Reopened(reopening.await),
         }
     }
+}
+
+/// Sends the call under `number` and waits for the head of the answer.
+pub(super) async fn send(
+    legacy: Arc<Legacy>,
+    session: Arc<Session>,
+    call: Arc<Call>,
+    body: Payload,
+    number: u64,
+) -> Result<Reply, SendError> {
+    let shared = &legacy.shared;
+    let head = || shared.heads.legacy(&call.headers, Some(&session));
+    let response = shared.transport.send_due(&head, body).await?;
+    Ok(match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
+        Reply::Messages(messages) => Reply::Messages(messages.awaiting(number)),
+        Reply::Accepted => Reply::Accepted,
+        Reply::Refused(refusal) => Reply::Refused(refusal),
+    })
 }
 
 /// Where a stream of one call can be taken up, and how often that may be tried.

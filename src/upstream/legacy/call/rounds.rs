@@ -242,12 +242,10 @@ impl Stream<'_> {
             return Ok(());
         }
         shared.metrics.question(counted(question.kind), way);
-        if let Some(seat) = &self.seat {
-            match way {
-                Way::Call => seat.asked_here(),
-                Way::Beside => {}
-            }
-            seat.set_aside();
+        match way {
+            Way::Call => self.seat.iter().for_each(Seat::asked_here),
+            // The floor gave it, and knows.
+            Way::Beside => {}
         }
         self.sent.asking.add(question, None);
         self.ask_soon();
@@ -315,6 +313,8 @@ impl Stream<'_> {
         shared.metrics.round();
         let message = shown.message(self.turn.id());
         self.turn.finish(self.watch, Outcome::InputRequired(message));
+        // Not before: what comes in the quiet time is as likely its as another call's, and no other is let in meanwhile.
+        self.seat.iter().for_each(Seat::set_aside);
         // What it was asked with may be large, and comes again with the next one.
         let call = Arc::new(self.turn.call.without_request());
         self.turn.call = call.clone();

@@ -1,13 +1,15 @@
 //! What comes for a call that is on its way, and what becomes of each message.
 //!
 //! Owns the one place where a call waits: for its stream, for what concerns it on other streams of the session, for the
-//! quiet time after a question, for its client's return. Also owns what the server's answer becomes. Does not own questions
-//! (`rounds`). Rules: A2.3-A2.5, A12.13, A12.22, B11; vectors D18, D45, D97.
+//! quiet time after a question, for its client's return. Does not own questions (`rounds`), nor what the server's answer
+//! becomes (`outcome`). Rules: A2.3-A2.5, B5; vectors D45, D97.
 
-use super::super::super::reply::{Arrival, Messages, Refusal};
+use super::super::super::reply::{Arrival, Messages, Refusal, Reply};
+use super::super::super::send_fault;
+use super::super::super::transport::SendError;
 use super::super::at_work::Sent;
 use super::super::attribution::{Beside, Seat};
-use super::super::gate::{self, Gate};
+use super::super::gate;
 use super::super::turn::{Turn, Watch};
 use super::super::wants::Aside;
 use super::super::{Legacy, Session};
@@ -20,9 +22,7 @@ use crate::translate::flow::Plan;
 use crate::translate::listen::Notice;
 use crate::translate::notify::{self, Kind};
 use crate::translate::question::Question;
-use crate::translate::tools::Finding;
-use crate::translate::{error, result};
-use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response, code};
+use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response};
 use crate::wire::method::Method;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -50,7 +50,7 @@ pub(super) struct Stream<'a> {
     pub(super) undelivered: Option<Undelivered>,
     pub(super) replies: Arc<Semaphore>,
     /// Something has come for the call, so the server has begun to run it.
-    heard: bool,
+    pub(super) heard: bool,
     /// Until the first answer.
     waiting: Option<Waiting>,
 }
@@ -61,6 +61,14 @@ enum Finish {
     Response(Response),
     /// The result has begun to come.
     Flow(Messages),
+    Refused(Refusal),
+}
+
+/// What the head of the answer says.
+#[allow(clippy::large_enum_variant, reason = "lives for one match")]
+enum Replied {
+    Open(Source),
+    Over(Finish),
 }
 
 impl<'a> Stream<'a> {
@@ -94,37 +102,31 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// A refusal ends the call at the server too, so there is nothing to cancel.
-    pub(super) fn refused(&mut self, refusal: Refusal, has_session: bool) -> Result<Outcome, Trouble> {
-        self.sent.number = None;
-        self.waiting.take().into_iter().for_each(Waiting::answered);
-        let gate = gate::judge(&refusal, Some(self.number), has_session);
-        match (gate, &refusal.answer) {
-            (Gate::Lost, _) => Err(Trouble::Lost),
-            (Gate::OtherEra, Some(answer)) => Err(Trouble::OtherEra(self.spell(answer))),
-            (Gate::Answer, Some(answer)) => Ok(match self.spell(answer) {
-                // With the status of an error the server speaks of the method, not of a tool (A12.22).
-                Outcome::Error(message) if refusal.code() == Some(code::METHOD_NOT_FOUND) => {
-                    Outcome::Unimplemented(message)
-                }
-                outcome => outcome,
-            }),
-            (Gate::OtherEra | Gate::Answer, None) | (Gate::Refused, _) => {
-                Err(refusal.fault("the request").into())
+    /// Sends the call and reads to the answer. Where that comes while the client is away, it waits for the client as well.
+    pub(super) async fn follow(
+        &mut self,
+        sending: impl Future<Output = Result<Reply, SendError>> + Send + 'static,
+    ) -> Result<Outcome, Trouble> {
+        let finish = if self.is_plain() {
+            // Nothing but the answer can come.
+            match self.replied(sending.await) {
+                Ok(Replied::Open(source)) => self.until_answer(source).await,
+                Ok(Replied::Over(finish)) => Ok(finish),
+                Err(trouble) => Err(trouble),
             }
-        }
-    }
-
-    /// Reads to the answer. Where that comes while the client is away, it waits for the client as well.
-    pub(super) async fn follow(&mut self, messages: Messages) -> Result<Outcome, Trouble> {
-        let finish = self.until_answer(messages).await;
+        } else {
+            self.until_answer(Source::Sent(Box::pin(sending))).await
+        };
         if let Err(Trouble::Left(_) | Trouble::Again | Trouble::Lost) = finish {
             return finish.map(|_| Outcome::Flowed);
         }
         // The server waits for no answer any more.
         self.due = None;
-        if finish.is_ok() {
-            self.sent.number = None;
+        if let Ok(finish) = &finish {
+            // A result that still comes is one that a server can be told to stop.
+            if !matches!(finish, Finish::Flow(_)) {
+                self.sent.number = None;
+            }
             self.sent.asking.clear();
             self.seat.take().inspect(Seat::answered);
         }
@@ -134,19 +136,54 @@ impl<'a> Stream<'a> {
         match finish? {
             Finish::Response(response) => self.outcome(&response).await,
             Finish::Flow(messages) => self.flow(messages).await,
+            Finish::Refused(refusal) => self.refused(refusal),
         }
     }
 
-    async fn until_answer(&mut self, mut messages: Messages) -> Result<Finish, Trouble> {
+    fn is_plain(&self) -> bool {
+        let no_news = self.aside.is_none() && self.seat.is_none();
+        no_news && self.away.is_none() && self.due.is_none() && self.undelivered.is_none()
+    }
+
+    /// The head of the answer has come, or never will.
+    fn replied(&mut self, reply: Result<Reply, SendError>) -> Result<Replied, Trouble> {
+        match reply {
+            Ok(Reply::Messages(mut messages)) => {
+                self.let_pass(&mut messages);
+                Ok(Replied::Open(Source::Open(messages)))
+            }
+            Ok(Reply::Refused(refusal)) => {
+                self.waiting.take().into_iter().for_each(Waiting::answered);
+                Ok(Replied::Over(Finish::Refused(refusal)))
+            }
+            Ok(Reply::Accepted) => {
+                let text = "the upstream server accepted the request without answering it";
+                Err(Fault::bad_gateway(text).into())
+            }
+            Err(error) => {
+                if error.did_not_run() {
+                    self.sent.number = None;
+                }
+                Err(send_fault(&self.legacy.shared.settings.name, &error).into())
+            }
+        }
+    }
+
+    async fn until_answer(&mut self, mut source: Source) -> Result<Finish, Trouble> {
         let mut resumption = Resumption::new(self.legacy);
-        self.let_pass(&mut messages);
-        let mut source = Source::Open(messages);
         loop {
             let came = match self.next(&mut source).await? {
                 Some(came) => came,
                 None => continue,
             };
             let (ended, broken) = match (came, source) {
+                (Came::Replied(reply), _) => match self.replied(reply)? {
+                    Replied::Open(open) => {
+                        source = open;
+                        continue;
+                    }
+                    Replied::Over(finish) => return Ok(finish),
+                },
                 (Came::Arrival(Some(Arrival::Flow)), Source::Open(messages)) => {
                     return Ok(Finish::Flow(messages));
                 }
@@ -180,8 +217,7 @@ impl<'a> Stream<'a> {
 
     /// The next thing from the call's own stream; `None` where something else has come and been dealt with.
     async fn next(&mut self, source: &mut Source) -> Result<Option<Came>, Trouble> {
-        let plain = self.aside.is_none() && self.seat.is_none() && self.away.is_none();
-        if plain && self.due.is_none() && self.undelivered.is_none() {
+        if self.is_plain() {
             return Ok(Some(source.next().await));
         }
         let overdue = self.due.as_ref().is_some_and(Due::is_overdue);
@@ -195,7 +231,10 @@ impl<'a> Stream<'a> {
             fault = Undelivered::next(&mut self.undelivered) => return Err(fault.into()),
             notification = Aside::next(&mut self.aside) => self.tell(&notification).await,
             beside = beside(&mut self.seat) => match beside {
-                Beside::Question(given) => Box::pin(self.question(given.take(), Way::Beside)).await?,
+                Beside::Question(given) => {
+                    self.heard = true;
+                    Box::pin(self.question(given.take(), Way::Beside)).await?;
+                }
                 Beside::Withdrawn(id) => self.withdrawn(&id),
             },
             came = source.next() => return Ok(Some(came)),
@@ -227,6 +266,7 @@ impl<'a> Stream<'a> {
         {
             self.turn.piece(piece).await;
         }
+        self.sent.number = None;
         shared.metrics.result_flowed();
         if self.turn.call.method == Method::ToolsCall && messages.says_error() {
             shared.metrics.tool_error();
@@ -290,64 +330,6 @@ impl<'a> Stream<'a> {
                 None
             }
         }
-    }
-
-    async fn outcome(&mut self, response: &Response) -> Result<Outcome, Trouble> {
-        match &response.reply {
-            RpcReply::Result(body) => {
-                result::readable(&response.text, body, self.turn.call.method)
-                    .map_err(|fault| Fault::bad_gateway(fault.to_string()))?;
-            }
-            // A11.7.
-            RpcReply::Error(error)
-                if error.code == code::URL_ELICITATION_REQUIRED && self.turn.call.method.can_ask() =>
-            {
-                return Box::pin(self.required(response, error)).await;
-            }
-            RpcReply::Error(_) => {}
-        }
-        Ok(self.spell(response))
-    }
-
-    /// The server's answer as the caller is to see it.
-    pub(super) fn spell(&self, response: &Response) -> Outcome {
-        let shared = &self.legacy.shared;
-        let initialized = &self.session.initialized;
-        let call = &self.turn.call;
-        let method = call.method;
-        match &response.reply {
-            RpcReply::Result(body) => {
-                let info = &initialized.server_info;
-                let translated = result::to_modern(response, body, method, call.id(), info, shared.limits);
-                self.report(&translated.findings);
-                if method == Method::ToolsCall && result::is_error(&response.text, body) {
-                    shared.metrics.tool_error();
-                }
-                Outcome::Result(translated.message)
-            }
-            RpcReply::Error(error) => {
-                let (code, message) = error::to_modern(response, error, &call.request, method, shared.limits);
-                // A server that has tools, but not this one, does have the method (B11).
-                let implemented = method.can_ask() && initialized.has(method.capability(), shared.limits);
-                if code == code::METHOD_NOT_FOUND && !implemented {
-                    Outcome::Unimplemented(message)
-                } else {
-                    Outcome::Error(message)
-                }
-            }
-        }
-    }
-
-    /// One line a list, however many its tools are.
-    fn report(&self, findings: &[Finding]) {
-        let Some(first) = findings.first() else { return };
-        tracing::warn!(
-            upstream = %self.legacy.shared.settings.name,
-            tools = findings.len(),
-            first = ?first.tool,
-            "odd tools in a list; the first one: {}",
-            first.kind
-        );
     }
 }
 
