@@ -240,6 +240,8 @@ impl Relay {
 
     /// Takes a call up whose server waits for what the client brings.
     fn resume(&self, upstream: &Arc<Upstream>, call: Arc<Call>) -> Result<Reply, Fault> {
+        tracing::Span::current().record("server", Era::Legacy.name());
+        call.meter.server(Era::Legacy);
         let (sender, receiver) = self.channel(&call);
         Ok(match upstream.legacy.resume(call, sender)? {
             Some(outcome) => Reply::Done(outcome),

@@ -108,7 +108,7 @@ pub(super) enum Refused {
     Principal,
     #[error("`requestState` belongs to a call with another method or other parameters")]
     Request,
-    #[error("`requestState` has expired; the call it belongs to was cancelled")]
+    #[error("`requestState` has expired; the call it belongs to is over")]
     Expired,
     #[error("the call that `requestState` belongs to is over")]
     Unknown,
@@ -199,13 +199,13 @@ impl Parked {
         if ticket.request != owner.request {
             return Err(Refused::Request);
         }
-        if ticket.expires <= self.now() {
-            return Err(Refused::Expired);
-        }
+        let expired = ticket.expires <= self.now();
+        let gone = || if expired { Refused::Expired } else { Refused::Unknown };
         // Cloned out, so that the map is not held while the entry is looked at.
-        let entry = self.calls.get(&ticket.call).map(|entry| entry.clone()).ok_or(Refused::Unknown)?;
+        let entry = self.calls.get(&ticket.call).map(|entry| entry.clone()).ok_or_else(gone)?;
         let state = entry.lock();
         match &*state {
+            State::Waiting { round, .. } if *round == ticket.round && expired => Err(Refused::Expired),
             State::Waiting { round, shown, .. } if *round == ticket.round => {
                 let (round, shown) = (*round, shown.clone());
                 drop(state);

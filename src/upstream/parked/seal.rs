@@ -106,15 +106,21 @@ impl Ticket {
 
 /// The principal as a ticket names it.
 pub(super) fn name(principal: Principal) -> [u8; 32] {
+    let mut hash = Sha256::new();
     match principal {
-        Principal::Anonymous => Sha256::digest(b"anonymous").into(),
-        Principal::Credential(hash) => hash,
+        Principal::Anonymous => hash.update([0]),
+        Principal::Credential(credential) => {
+            hash.update([1]);
+            hash.update(credential);
+        }
     }
+    hash.finalize().into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyper::header::HeaderValue;
 
     fn ticket() -> Ticket {
         Ticket { call: u64::MAX - 7, round: 3, expires: 86_400_000, principal: [7; 32], request: [9; 32] }
@@ -127,6 +133,18 @@ mod tests {
         let state = seal.close(&ticket()).unwrap();
         assert_eq!(seal.open(&state), Some(ticket()));
         assert_ne!(seal.close(&ticket()).unwrap(), state);
+    }
+
+    /// Invariant 2: no credential, however chosen, is taken for having none.
+    #[test]
+    fn principals_have_names_of_their_own() {
+        let credential = |value: &'static str| Principal::of(Some(&HeaderValue::from_static(value)));
+        let all = [Principal::Anonymous, credential("anonymous"), credential("")];
+        for (at, one) in all.iter().enumerate() {
+            for other in &all[at + 1..] {
+                assert_ne!(name(*one), name(*other));
+            }
+        }
     }
 
     /// B1.2, D36: every bit counts, and so does whose key it was.

@@ -119,14 +119,17 @@ async fn the_last_states_answer_is_given_again() {
     assert_eq!(message.to_bytes(), two.message(&Id::number(9)).to_bytes());
     claim(&parked, &two.state, owner(1, 1)).take(retry()).unwrap();
     let outcome = Outcome::Result(Payload::from(r#"{"jsonrpc":"2.0","id":2,"result":{}}"#));
-    slot.finish(&outcome, Duration::from_secs(30));
+    slot.finish(&outcome, LASTS * 2);
     let Outcome::Result(message) = again(&two.state) else { panic!() };
     assert_eq!(message.to_bytes(), r#"{"jsonrpc":"2.0","id":9,"result":{}}"#);
     assert_eq!(refused(&parked, &one.state, owner(1, 1)), Refused::Used);
     assert_eq!(refused(&parked, &two.state, owner(2, 1)), Refused::Principal);
+    // Its time was for answering, which was done.
+    tokio::time::advance(LASTS).await;
+    assert!(matches!(again(&two.state), Outcome::Result(_)));
     assert_eq!((parked.len(), parked.kept(), parked.calls.len()), (0, 1, 1));
-    tokio::time::sleep(Duration::from_secs(31)).await;
-    assert_eq!(refused(&parked, &two.state, owner(1, 1)), Refused::Unknown);
+    tokio::time::sleep(LASTS + Duration::from_secs(1)).await;
+    assert_eq!(refused(&parked, &two.state, owner(1, 1)), Refused::Expired);
     assert_eq!((parked.kept(), parked.calls.len()), (0, 0));
 }
 

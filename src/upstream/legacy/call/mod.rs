@@ -8,13 +8,16 @@
 //! the session, which it leases and gives back, nor the registry of those who wait (`parked`).
 //! Rules: A12.19, B1, B4.1, B14.
 
+mod asking;
 mod outcome;
 mod reopen;
 mod required;
 mod rounds;
 mod stream;
+mod waits;
 
-pub(super) use rounds::{Asking, owner};
+pub(super) use asking::Asking;
+pub(super) use rounds::owner;
 
 use super::ask::Asker;
 use super::at_work::{AtWork, Sent};
@@ -78,7 +81,10 @@ pub(super) async fn run(legacy: Arc<Legacy>, call: Arc<Call>, lease: Lease, send
         Err(Over::Late) => {
             at_work.reason = "timed out";
             sent.abandoned = true;
-            let text = "the upstream server did not answer in time";
+            let text = match sent.number {
+                Some(_) => "the upstream server did not answer in time",
+                None => "the call could not be sent in time, and has not run: others have to be done first",
+            };
             Outcome::Fault(Fault::new(FaultKind::Timeout, text))
         }
     };
@@ -133,11 +139,11 @@ async fn attempts(legacy: &Arc<Legacy>, turn: &mut Turn, watch: &Watch, sent: &m
 
 /// Waits until the call may be sent, if the server may ask it something (B5).
 async fn seat(legacy: &Legacy, session: &Session, call: &Call) -> Result<Option<Seat<Question>>, Trouble> {
-    if !call.method.can_ask() {
+    if !call.method.can_ask() || !session.can_be_asked() {
         return Ok(None);
     }
     let shared = &legacy.shared;
-    session.seat(shared.settings.timeouts.stream).await.map_err(|none| match none {
+    Box::pin(session.seat(shared.settings.timeouts.stream)).await.map_err(|none| match none {
         NoSeat::Lost => Trouble::Lost,
         NoSeat::Full => {
             shared.metrics.limit(UpstreamLimit::WaitingCalls);
@@ -171,7 +177,6 @@ async fn attempt(
     sent.number = Some(number);
     let waiting = Some(call.meter.sent(Era::Legacy));
     // The request is given away: a call that waits for its client keeps nothing of what it was asked with.
-    let sending = reopen::send(legacy.clone(), session.clone(), call, body, number);
     let mut stream = Stream::new(legacy, session, turn, watch, sent, number, aside, seat, waiting);
-    stream.follow(sending).await
+    stream.follow(call, body).await
 }

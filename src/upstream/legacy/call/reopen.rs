@@ -43,6 +43,17 @@ pub(super) enum Came {
 }
 
 impl Source {
+    /// What comes of sending the call.
+    pub(super) fn sent(
+        legacy: Arc<Legacy>,
+        session: Arc<Session>,
+        call: Arc<Call>,
+        body: Payload,
+        number: u64,
+    ) -> Self {
+        Source::Sent(Box::pin(async move { send(&legacy, &session, call, body, number).await }))
+    }
+
     /// Whoever stops waiting loses nothing.
     pub(super) async fn next(&mut self) -> Came {
         match self {
@@ -58,14 +69,14 @@ impl Source {
 
 /// Sends the call under `number` and waits for the head of the answer.
 pub(super) async fn send(
-    legacy: Arc<Legacy>,
-    session: Arc<Session>,
+    legacy: &Legacy,
+    session: &Session,
     call: Arc<Call>,
     body: Payload,
     number: u64,
 ) -> Result<Reply, SendError> {
     let shared = &legacy.shared;
-    let head = || shared.heads.legacy(&call.headers, Some(&session));
+    let head = || shared.heads.legacy(&call.headers, Some(session));
     let response = shared.transport.send_due(&head, body).await?;
     Ok(match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
         Reply::Messages(messages) => Reply::Messages(messages.awaiting(number)),
@@ -102,16 +113,18 @@ impl Resumption {
         }
     }
 
-    /// Another stream after the one that ended; `None` where the server offers none.
+    /// Another stream after the one that ended; `None` where the server offers none. `polls`: nothing is to come yet, so
+    /// that nothing came is no failure.
     pub(super) fn again(
         &mut self,
+        polls: bool,
         legacy: &Arc<Legacy>,
         session: &Arc<Session>,
         call: &Arc<Call>,
         number: u64,
     ) -> Option<Source> {
         let (last_event, retry) = self.last_event.clone()?;
-        let Some(left) = self.left.checked_sub(1) else {
+        let Some(left) = self.left.checked_sub(usize::from(!polls)) else {
             legacy.shared.metrics.limit(UpstreamLimit::Resumptions);
             return None;
         };

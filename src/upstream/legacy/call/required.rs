@@ -6,8 +6,9 @@
 //! Rules: A11.7, B4.1; vectors D27-D30.
 
 use super::Trouble;
-use super::rounds::{Away, counted};
+use super::rounds::counted;
 use super::stream::Stream;
+use super::waits::Away;
 use crate::exchange::{Fault, FaultKind, Outcome};
 use crate::telemetry::metrics::Way;
 use crate::translate::question::{Need, url_required};

@@ -1,21 +1,21 @@
 //! Rounds of questions: what the server asks is put to the client, and what the client answers goes to the server.
 //!
-//! Owns the questions that are open, the quiet time in which more of them come (B1.4), parking the call with the client's
-//! request answered by `input_required`, and taking it up with what the client brings. Every question is answered once, by
-//! the client or in its place. Does not own who may come back (`parked`) nor how a question is spelt (`translate`).
+//! Owns parking the call with the client's request answered by `input_required`, and taking it up with what the client
+//! brings. Every question is answered once, by the client or in its place. Does not own which are open (`asking`), the waits
+//! in between (`waits`), who may come back (`parked`), nor how a question is spelt (`translate`).
 //! Rules: B1, A8, A11.9; vectors D33-D35, D39-D46.
 
-use super::super::super::Shared;
 use super::super::super::parked::{Full, Owner, Retry, Slot};
 use super::super::ask::Asker;
 use super::super::attribution::Seat;
-use super::super::{Session, level};
+use super::super::level;
 use super::Trouble;
+use super::asking::Asking;
 use super::reopen::Source;
 use super::stream::Stream;
-use crate::config::UpstreamLimits;
+use super::waits::{Away, Due, Undelivered};
 use crate::exchange::{Call, Fault, FaultKind, Outcome};
-use crate::telemetry::metrics::{Held, Limit, NotAsked, ParkEnd, QuestionKind, UpstreamLimit, Way};
+use crate::telemetry::metrics::{Limit, NotAsked, QuestionKind, UpstreamLimit, Way};
 use crate::translate::answer::{self, Why};
 use crate::translate::capabilities::Capabilities;
 use crate::translate::input_required;
@@ -25,174 +25,7 @@ use crate::wire::jsonrpc::{Id, Notification, Request};
 use crate::wire::payload::Payload;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
-
-/// How many times the quiet time may begin anew before the client is asked all the same.
-const QUIET_TIMES: u32 = 4;
-
-/// What a call's server has asked and has no answer to yet.
-#[derive(Default)]
-pub(in crate::upstream::legacy) struct Asking {
-    /// From the first question on.
-    slot: Option<Slot>,
-    open: Vec<Open>,
-    /// Keys given out in this call; none is ever used twice (B1.3).
-    keys: u32,
-}
-
-pub(super) struct Open {
-    pub(super) key: String,
-    pub(super) question: Question,
-    /// Set for one that came as an error and not as a request: the server waits for no answer (B4.1).
-    pub(super) elicitation_id: Option<String>,
-    /// The client has been asked.
-    shown: bool,
-}
-
-impl Asking {
-    pub(super) fn add(&mut self, question: Question, elicitation_id: Option<String>) {
-        self.keys += 1;
-        self.open.push(Open { key: format!("q{}", self.keys), question, elicitation_id, shown: false });
-    }
-
-    /// The limit that one more question would break, and its setting.
-    fn reached(&self, one_more: &Question, limits: &UpstreamLimits) -> Option<(UpstreamLimit, &'static str)> {
-        let bytes = |question: &Question| question.entry().len();
-        let open: usize = self.open.iter().map(|open| bytes(&open.question)).sum();
-        if self.open.len() >= limits.questions {
-            return Some((UpstreamLimit::Questions, "upstream.*.limits.questions"));
-        }
-        let large = open + bytes(one_more) > limits.question_bytes;
-        large.then_some((UpstreamLimit::QuestionBytes, "upstream.*.limits.question_bytes"))
-    }
-
-    /// Takes the question out that the client has answered under `key`.
-    pub(super) fn answered(&mut self, key: &str) -> Option<Open> {
-        let at = self.open.iter().position(|open| open.shown && open.key == key)?;
-        Some(self.open.remove(at))
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.open.is_empty()
-    }
-
-    /// The server is done: whatever it asked, it waits for no answer.
-    pub(super) fn clear(&mut self) {
-        self.open.clear();
-    }
-
-    /// The call is over, and its client is being told how.
-    pub(in crate::upstream::legacy) fn finish(&mut self, outcome: &Outcome, replay: Duration) {
-        if let Some(slot) = self.slot.take() {
-            slot.finish(outcome, replay);
-        }
-    }
-
-    /// What the server is answered where the client never will (B1.7).
-    pub(in crate::upstream::legacy) fn last_words(self) -> Vec<Payload> {
-        let waited_for = self.open.iter().filter(|open| open.elicitation_id.is_none());
-        waited_for.map(|open| answer::refused(&open.question, Why::Cancelled)).collect()
-    }
-}
-
-/// The time while the client is away with questions.
-pub(super) struct Away {
-    from: oneshot::Receiver<Retry>,
-    since: Instant,
-    until: Instant,
-    _parked: Held,
-}
-
-impl Away {
-    /// The client's return, or why there will be none. Never where the client is not away. `session` is the one that the
-    /// server works in meanwhile.
-    pub(super) async fn over(
-        away: &mut Option<Self>,
-        shared: &Shared,
-        session: Option<&Session>,
-    ) -> Result<Retry, Trouble> {
-        let Some(away) = away else { return std::future::pending().await };
-        let lost = async {
-            match session {
-                Some(session) => session.lost().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            // Dropped only with the slot, which this call holds.
-            Ok(retry) = &mut away.from => Ok(retry),
-            () = lost => Err(Fault::bad_gateway(
-                "the upstream server lost the session in the middle of the call; the call may have run",
-            ).into()),
-            () = shared.shutdown.draining() => {
-                shared.metrics.parked_ended(ParkEnd::Drained);
-                Err(Trouble::Left("the proxy was stopped"))
-            }
-            () = sleep_until(away.until) => {
-                shared.metrics.parked_ended(ParkEnd::Expired);
-                tracing::info!(
-                    upstream = %shared.settings.name,
-                    waited = ?away.since.elapsed(),
-                    "nobody came back with answers to a server's questions; the call is cancelled (upstream.*.timeouts.answer)"
-                );
-                Err(Trouble::Left("the client did not answer in time"))
-            }
-        }
-    }
-}
-
-/// When the client is to be asked.
-pub(super) struct Due {
-    at: Instant,
-    latest: Instant,
-}
-
-impl Due {
-    fn after(quiet: Duration) -> Self {
-        let now = Instant::now();
-        Self { at: now + quiet, latest: now + quiet * QUIET_TIMES }
-    }
-
-    pub(super) fn is_overdue(&self) -> bool {
-        self.latest <= Instant::now()
-    }
-
-    /// Never where nothing is due.
-    pub(super) async fn over(due: &Option<Self>) {
-        match due {
-            Some(due) => sleep_until(due.at).await,
-            None => std::future::pending().await,
-        }
-    }
-}
-
-/// Where an answer is reported that the server did not take.
-pub(super) struct Undelivered {
-    to: mpsc::Sender<Fault>,
-    from: mpsc::Receiver<Fault>,
-}
-
-impl Undelivered {
-    fn new() -> Self {
-        let (to, from) = mpsc::channel(1);
-        Self { to, from }
-    }
-
-    /// Never where no answer has been sent.
-    pub(super) async fn next(undelivered: &mut Option<Self>) -> Fault {
-        let fault = match undelivered {
-            Some(undelivered) => undelivered.from.recv().await,
-            None => None,
-        };
-        match fault {
-            Some(fault) => fault,
-            None => std::future::pending().await,
-        }
-    }
-}
+use tokio::sync::mpsc;
 
 impl Stream<'_> {
     /// A request that the server makes on the call's own stream.
@@ -259,7 +92,7 @@ impl Stream<'_> {
         }
         let next = Due::after(self.legacy.shared.settings.timeouts.gather);
         match &mut self.due {
-            Some(due) => due.at = next.at.min(due.latest),
+            Some(due) => due.put_off(next),
             None => self.due = Some(next),
         }
     }
@@ -307,8 +140,7 @@ impl Stream<'_> {
         let (shown, from) = slot
             .ask(asked, revision, info, lasts)
             .map_err(|error| Fault::new(FaultKind::Internal, error.to_string()))?;
-        let since = Instant::now();
-        self.away = Some(Away { from, since, until: since + lasts, _parked: shared.metrics.parked() });
+        self.away = Some(Away::new(from, lasts, shared.metrics.parked()));
         self.aside = None;
         shared.metrics.round();
         let message = shown.message(self.turn.id());
@@ -357,23 +189,13 @@ impl Stream<'_> {
     pub(super) async fn take_up(&mut self, retry: Retry, source: Option<&mut Source>) -> Result<(), Trouble> {
         let Retry { call, sender, answers } = retry;
         if let Some(away) = self.away.take() {
-            self.legacy.shared.metrics.resumed(away.since.elapsed());
+            self.legacy.shared.metrics.resumed(away.elapsed());
         }
         self.sent.call = call.clone();
         self.turn.next(self.watch, call, sender);
         let Some(source) = source else { return Ok(()) };
         self.passing_again(source);
         self.aside = self.turn.wants.aside(&self.session, self.number);
-        if self.turn.wants.log.is_some() {
-            let call = &self.turn.call;
-            let asker = Asker {
-                legacy: self.legacy,
-                session: &self.session,
-                principal: call.principal,
-                headers: &call.headers,
-            };
-            level::settle(&asker).await;
-        }
         for (key, answer) in answers {
             // One that the server has taken back meanwhile needs no answer (B1.9).
             let Some(_) = self.sent.asking.answered(&key) else { continue };
@@ -389,7 +211,20 @@ impl Stream<'_> {
             seat.resumed();
         }
         self.ask_soon();
+        if self.turn.wants.log.is_some() {
+            self.settle_level();
+        }
         Ok(())
+    }
+
+    /// Beside the answers: a server that does one thing at a time can take nothing else before them.
+    fn settle_level(&self) {
+        let (legacy, session, call) = (self.legacy.clone(), self.session.clone(), self.turn.call.clone());
+        // Owned by the tracker; bounded by the time that `initialize` may take.
+        drop(self.legacy.shared.shutdown.spawn(async move {
+            let (principal, headers) = (call.principal, &call.headers);
+            level::settle(&Asker { legacy: &legacy, session: &session, principal, headers }).await;
+        }));
     }
 
     /// Waits for the client with what the server has said already.
@@ -467,7 +302,7 @@ impl Stream<'_> {
 
     /// Posts the client's answer. A server that does not take it will not go on, so the call ends where it fails.
     async fn deliver(&mut self, message: Payload) {
-        let undelivered = self.undelivered.get_or_insert_with(Undelivered::new).to.clone();
+        let undelivered = self.undelivered.get_or_insert_with(Undelivered::new).reporter();
         self.post(message, Some(undelivered)).await;
     }
 

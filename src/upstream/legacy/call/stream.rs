@@ -14,9 +14,9 @@ use super::super::turn::{Turn, Watch};
 use super::super::wants::Aside;
 use super::super::{Legacy, Session};
 use super::Trouble;
-use super::reopen::{Came, Resumption, Source};
-use super::rounds::{Away, Due, Undelivered};
-use crate::exchange::{Event, Fault, Outcome};
+use super::reopen::{self, Came, Resumption, Source};
+use super::waits::{Away, Due, Undelivered};
+use crate::exchange::{Call, Event, Fault, Outcome};
 use crate::telemetry::metrics::{Waiting, Way};
 use crate::translate::flow::Plan;
 use crate::translate::listen::Notice;
@@ -24,6 +24,7 @@ use crate::translate::notify::{self, Kind};
 use crate::translate::question::Question;
 use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response};
 use crate::wire::method::Method;
+use crate::wire::payload::Payload;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -103,19 +104,17 @@ impl<'a> Stream<'a> {
     }
 
     /// Sends the call and reads to the answer. Where that comes while the client is away, it waits for the client as well.
-    pub(super) async fn follow(
-        &mut self,
-        sending: impl Future<Output = Result<Reply, SendError>> + Send + 'static,
-    ) -> Result<Outcome, Trouble> {
+    pub(super) async fn follow(&mut self, call: Arc<Call>, body: Payload) -> Result<Outcome, Trouble> {
         let finish = if self.is_plain() {
             // Nothing but the answer can come.
-            match self.replied(sending.await) {
+            match self.replied(reopen::send(self.legacy, &self.session, call, body, self.number).await) {
                 Ok(Replied::Open(source)) => self.until_answer(source).await,
                 Ok(Replied::Over(finish)) => Ok(finish),
                 Err(trouble) => Err(trouble),
             }
         } else {
-            self.until_answer(Source::Sent(Box::pin(sending))).await
+            let sent = Source::sent(self.legacy.clone(), self.session.clone(), call, body, self.number);
+            self.until_answer(sent).await
         };
         if let Err(Trouble::Left(_) | Trouble::Again | Trouble::Lost) = finish {
             return finish.map(|_| Outcome::Flowed);
@@ -210,7 +209,9 @@ impl<'a> Stream<'a> {
             if let Source::Open(messages) = &ended {
                 resumption.ended(messages, broken.as_ref());
             }
-            let again = resumption.again(self.legacy, &self.session, &self.turn.call, self.number);
+            // A server that waits for the client's answers may close its stream as often as it likes (D104).
+            let polls = self.away.is_some();
+            let again = resumption.again(polls, self.legacy, &self.session, &self.turn.call, self.number);
             source = again.ok_or_else(|| Trouble::Fault(broken.map_or_else(no_answer, Fault::from)))?;
         }
     }
@@ -220,6 +221,11 @@ impl<'a> Stream<'a> {
         if self.is_plain() {
             return Ok(Some(source.next().await));
         }
+        // Apart, since most calls have nothing else to wait for and are to take no room for it.
+        Box::pin(self.next_of_all(source)).await
+    }
+
+    async fn next_of_all(&mut self, source: &mut Source) -> Result<Option<Came>, Trouble> {
         let overdue = self.due.as_ref().is_some_and(Due::is_overdue);
         tokio::select! {
             biased;

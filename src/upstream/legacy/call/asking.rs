@@ -1,0 +1,82 @@
+//! What a call's server has asked and its client has not answered yet.
+//!
+//! Owns the open questions under their keys and the bounds on them, and what becomes of them where the call ends first.
+//! Rules: B1.3, B1.7, D39; invariant 5.
+
+use super::super::super::parked::Slot;
+use crate::config::UpstreamLimits;
+use crate::exchange::Outcome;
+use crate::telemetry::metrics::UpstreamLimit;
+use crate::translate::answer::{self, Why};
+use crate::translate::question::Question;
+use crate::wire::payload::Payload;
+use std::time::Duration;
+
+/// What a call's server has asked and has no answer to yet.
+#[derive(Default)]
+pub(in crate::upstream::legacy) struct Asking {
+    /// From the first question on.
+    pub(super) slot: Option<Slot>,
+    pub(super) open: Vec<Open>,
+    /// Keys given out in this call; none is ever used twice (B1.3).
+    keys: u32,
+}
+
+pub(super) struct Open {
+    pub(super) key: String,
+    pub(super) question: Question,
+    /// Set for one that came as an error and not as a request: the server waits for no answer (B4.1).
+    pub(super) elicitation_id: Option<String>,
+    /// The client has been asked.
+    pub(super) shown: bool,
+}
+
+impl Asking {
+    pub(super) fn add(&mut self, question: Question, elicitation_id: Option<String>) {
+        self.keys += 1;
+        self.open.push(Open { key: format!("q{}", self.keys), question, elicitation_id, shown: false });
+    }
+
+    /// The limit that one more question would break, and its setting.
+    pub(super) fn reached(
+        &self,
+        one_more: &Question,
+        limits: &UpstreamLimits,
+    ) -> Option<(UpstreamLimit, &'static str)> {
+        let bytes = |question: &Question| question.entry().len();
+        let open: usize = self.open.iter().map(|open| bytes(&open.question)).sum();
+        if self.open.len() >= limits.questions {
+            return Some((UpstreamLimit::Questions, "upstream.*.limits.questions"));
+        }
+        let large = open + bytes(one_more) > limits.question_bytes;
+        large.then_some((UpstreamLimit::QuestionBytes, "upstream.*.limits.question_bytes"))
+    }
+
+    /// Takes the question out that the client has answered under `key`.
+    pub(super) fn answered(&mut self, key: &str) -> Option<Open> {
+        let at = self.open.iter().position(|open| open.shown && open.key == key)?;
+        Some(self.open.remove(at))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// The server is done: whatever it asked, it waits for no answer.
+    pub(super) fn clear(&mut self) {
+        self.open.clear();
+    }
+
+    /// The call is over, and its client is being told how.
+    pub(in crate::upstream::legacy) fn finish(&mut self, outcome: &Outcome, replay: Duration) {
+        if let Some(slot) = self.slot.take() {
+            slot.finish(outcome, replay);
+        }
+    }
+
+    /// What the server is answered where the client never will (B1.7).
+    pub(in crate::upstream::legacy) fn last_words(self) -> Vec<Payload> {
+        let waited_for = self.open.iter().filter(|open| open.elicitation_id.is_none());
+        waited_for.map(|open| answer::refused(&open.question, Why::Cancelled)).collect()
+    }
+}
