@@ -142,6 +142,7 @@ fn floor(shared: &Shared, opener: &Opener) -> Arc<Floor<Question>> {
     let bounds = Bounds {
         attribute: settings.timeouts.attribute,
         questions: settings.limits.questions,
+        bytes: settings.limits.question_bytes,
         waiting: settings.limits.waiting_calls,
     };
     Floor::new(opener.style.clone(), bounds)

@@ -37,7 +37,8 @@ impl Asker<'_> {
             self.not_asked(why, question.need.name());
             return Some(answer::refused(&question, Why::Undeclared));
         }
-        let pending = match self.session.floor.asked(question.id.clone(), question) {
+        let bytes = question.entry().len();
+        let pending = match self.session.floor.asked(question.id.clone(), question, bytes) {
             Ok(pending) => pending,
             Err(refused) => return Some(self.refusal(&refused)),
         };
@@ -77,6 +78,10 @@ impl Asker<'_> {
             Unattributed::Full => {
                 self.legacy.shared.metrics.limit(UpstreamLimit::Questions);
                 self.not_asked(NotAsked::Full, "upstream.*.limits.questions");
+            }
+            Unattributed::Large => {
+                self.legacy.shared.metrics.limit(UpstreamLimit::QuestionBytes);
+                self.not_asked(NotAsked::Full, "upstream.*.limits.question_bytes");
             }
         }
         match self.session.roots().filter(|_| question.kind == Kind::Roots) {

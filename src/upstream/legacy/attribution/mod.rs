@@ -3,7 +3,8 @@
 //! Owns, for each session, the calls in flight that may be asked and their turns (`Floor`), and for each upstream what it
 //! has shown of its way to ask (`Style`). A question that came beside the call's own stream is held until one call is left
 //! that can have asked it; one that stays ambiguous is refused. A floor is one session's, so principals never meet on it.
-//! Never guesses: a call that was answered did not ask what is still open, but one that was given up may have.
+//! Never guesses: a call that was answered did not ask what is still open, but one that was given up may have, and may ask
+//! for a moment longer.
 //!
 //! Pure but for the waiting: what is to be sent to the server is handed back to the caller. Does not own the questions
 //! themselves (`Q`), nor where they are asked. Rules: B4.1, B5; vectors D48, D49, D52; case C45.
@@ -18,6 +19,8 @@ mod turn;
 mod play;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod turn_tests;
 
 pub(super) use seat::{Beside, Given, Seat};
 pub(super) use style::Style;
@@ -36,8 +39,9 @@ pub(super) struct Floor<Q> {
     state: Mutex<State<Q>>,
     style: Arc<Style>,
     bounds: Bounds,
-    /// For questions that no call has taken yet.
+    /// For questions that no call has taken yet, and for their bytes.
     places: Arc<Semaphore>,
+    room: Arc<Semaphore>,
     completed: Completed,
 }
 
@@ -48,6 +52,8 @@ pub(super) struct Bounds {
     pub(super) attribute: Duration,
     /// Questions that no call has taken yet.
     pub(super) questions: usize,
+    /// Their bytes.
+    pub(super) bytes: usize,
     /// Calls that wait for their turn.
     pub(super) waiting: usize,
 }
@@ -72,6 +78,8 @@ pub(super) enum Unattributed {
     Ambiguous,
     /// Too many questions wait already.
     Full,
+    /// It is too large, beside those that wait.
+    Large,
 }
 
 /// A question that waits for a call to take it.
@@ -81,6 +89,7 @@ pub(super) struct Pending<Q> {
     refused: oneshot::Receiver<Unattributed>,
     hold: Option<Hold<Q>>,
     _place: OwnedSemaphorePermit,
+    _room: OwnedSemaphorePermit,
 }
 
 /// A question's place among those that are held: dropped, it holds up nobody any more.
@@ -91,9 +100,10 @@ struct Hold<Q> {
 
 impl<Q> Floor<Q> {
     pub(super) fn new(style: Arc<Style>, bounds: Bounds) -> Arc<Self> {
-        let places = Arc::new(Semaphore::new(bounds.questions.min(Semaphore::MAX_PERMITS)));
+        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
+        let (places, room) = (semaphore(bounds.questions), semaphore(bounds.bytes));
         let (state, completed) = (Mutex::default(), Completed::default());
-        Arc::new(Self { state, style, bounds, places, completed })
+        Arc::new(Self { state, style, bounds, places, room, completed })
     }
 
     /// Waits for the call's turn. Whoever stops waiting leaves nothing behind.
@@ -103,19 +113,24 @@ impl<Q> Floor<Q> {
 
     /// A question has come beside the stream of the call that asked it. Whoever read it sees to its refusal, at once or
     /// by way of what is handed back.
-    pub(super) fn asked(self: &Arc<Self>, id: Id, question: Q) -> Result<Pending<Q>, Refused<Q>>
+    pub(super) fn asked(self: &Arc<Self>, id: Id, question: Q, bytes: usize) -> Result<Pending<Q>, Refused<Q>>
     where
         Q: Clone,
     {
         let Ok(_place) = self.places.clone().try_acquire_owned() else {
             return Err(Refused { question, why: Unattributed::Full });
         };
+        let Ok(_room) = self.room.clone().try_acquire_many_owned(u32::try_from(bytes).unwrap_or(u32::MAX))
+        else {
+            return Err(Refused { question, why: Unattributed::Large });
+        };
+        let now = Instant::now();
         let mut state = self.lock();
         if !state.is_empty() {
             // One that comes outside all calls says nothing of how it asks in them.
             self.style.asks_beside();
         }
-        let whose = match state.whose() {
+        let whose = match state.whose(now) {
             Ok(whose) => whose,
             Err(why) => return Err(Refused { question, why }),
         };
@@ -130,7 +145,7 @@ impl<Q> Floor<Q> {
         };
         drop(state);
         let hold = held.map(|number| Hold { floor: self.clone(), number });
-        Ok(Pending { question, until: Instant::now() + self.bounds.attribute, refused, hold, _place })
+        Ok(Pending { question, until: now + self.bounds.attribute, refused, hold, _place, _room })
     }
 
     /// Calls that wait for their clients, and hold up nobody meanwhile.

@@ -1,6 +1,6 @@
 //! B5 as a play: a server whose calls ask and wait for their answers in any order, and a floor that never gets it wrong.
 
-use super::state::EARLY;
+use super::state::{EARLY, LINGERS};
 use super::tests::{BOUND, id, settle};
 use super::*;
 use std::time::Duration;
@@ -23,6 +23,8 @@ struct Play {
     running: Vec<Running>,
     /// Who is being let in.
     next: Option<tokio::task::JoinHandle<Result<Seat<u64>, Full>>>,
+    /// When a call was given up last, and may still ask.
+    gone: Option<Instant>,
     reached: usize,
     asked: u64,
 }
@@ -37,12 +39,13 @@ struct Running {
 impl Play {
     fn new(seed: u64) -> Self {
         let style = Arc::new(Style::new("up"));
-        let bounds = Bounds { attribute: BOUND, questions: 8, waiting: 8 };
+        let bounds = Bounds { attribute: BOUND, questions: 8, bytes: 1000, waiting: 8 };
         Self {
             random: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
             floor: Floor::new(style, bounds),
             running: Vec::new(),
             next: None,
+            gone: None,
             reached: 0,
             asked: 0,
         }
@@ -66,7 +69,7 @@ impl Play {
 
     async fn step(&mut self) {
         let one = self.below(self.running.len());
-        match (self.below(6), self.running.get_mut(one)) {
+        match (self.below(7), self.running.get_mut(one)) {
             (0 | 1, _) if self.next.is_none() => {
                 let floor = self.floor.clone();
                 self.next = Some(tokio::spawn(async move { floor.enter().await }));
@@ -75,7 +78,7 @@ impl Play {
             (2 | 3, Some(running)) if running.open.is_none() => {
                 self.asked += 1;
                 running.open = Some((self.asked, false));
-                match self.floor.asked(id(self.asked), self.asked) {
+                match self.floor.asked(id(self.asked), self.asked, 1) {
                     Ok(pending) => running.pending = Some(tokio::spawn(pending.refused())),
                     Err(_) => running.open = None,
                 }
@@ -89,7 +92,16 @@ impl Play {
                 self.running.remove(one).seat.answered();
             }
             // Nobody waits for it any more, at times with a question of its that is held.
-            (5, Some(_)) => drop(self.running.remove(one)),
+            (5, Some(_)) => {
+                self.gone = Some(Instant::now());
+                drop(self.running.remove(one));
+            }
+            (6, _) if self.gone.is_some_and(|gone| gone.elapsed() < LINGERS) => {
+                self.asked += 1;
+                drop(
+                    self.floor.asked(id(self.asked), self.asked, 1).map(|late| tokio::spawn(late.refused())),
+                );
+            }
             _ => advance(EARLY / 3).await,
         }
     }

@@ -9,6 +9,7 @@ use crate::wire::jsonrpc::Id;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 
 /// What comes for a call beside its own stream.
 #[derive(Debug)]
@@ -59,7 +60,8 @@ impl<Q> fmt::Debug for Given<Q> {
     }
 }
 
-/// A call in flight. Dropping it takes the call out as one that nobody waits for any more: see [`Seat::answered`].
+/// A call in flight. Dropping it takes the call out as one that nobody waits for any more, unless it was said before how
+/// it ended.
 pub(in super::super) struct Seat<Q> {
     floor: Arc<Floor<Q>>,
     number: u64,
@@ -99,15 +101,24 @@ impl<Q> Seat<Q> {
 
     /// The server has answered the call, so no question that is still open is its.
     pub(in super::super) fn answered(&self) {
-        if self.floor.lock().leave(self.number, End::Answered) {
+        if self.leave(End::Answered) {
             self.floor.style.finished_quietly();
         }
+    }
+
+    /// The call has not reached the server, so nothing is or will be asked in it.
+    pub(in super::super) fn unsent(&self) {
+        self.leave(End::Unsent);
+    }
+
+    fn leave(&self, end: End) -> bool {
+        self.floor.lock().leave(self.number, end, Instant::now())
     }
 }
 
 impl<Q> Drop for Seat<Q> {
     fn drop(&mut self) {
-        self.floor.lock().leave(self.number, End::Abandoned);
+        self.leave(End::Abandoned);
     }
 }
 

@@ -8,7 +8,7 @@ use super::Unattributed;
 use super::seat::{Beside, Given};
 use super::style::Shown;
 use crate::wire::jsonrpc::Id;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -17,16 +17,20 @@ use tokio::time::Instant;
 /// Questions come early in a call: one that has run for so long without one lets the next begin.
 pub(super) const EARLY: Duration = Duration::from_millis(250);
 
+/// A call that was given up may go on at the server until the server has heard of it, and ask for so long.
+pub(super) const LINGERS: Duration = Duration::from_secs(1);
+
 pub(super) struct State<Q> {
     /// In the order in which they came.
-    seats: Vec<Entry<Q>>,
+    seats: BTreeMap<u64, Entry<Q>>,
+    /// Calls that were given up lately, and until when they may ask.
+    gone: VecDeque<(u64, Instant)>,
     waiting: VecDeque<Arc<Notify>>,
     held: VecDeque<Held<Q>>,
     next: u64,
 }
 
 struct Entry<Q> {
-    number: u64,
     since: Instant,
     /// A question has been its.
     asked: bool,
@@ -68,11 +72,14 @@ pub(super) enum End {
     Answered,
     /// Nobody waits for its answer any more. What the server still does for it is not known.
     Abandoned,
+    /// The server has never heard of it.
+    Unsent,
 }
 
 impl<Q> Default for State<Q> {
     fn default() -> Self {
-        Self { seats: Vec::new(), waiting: VecDeque::new(), held: VecDeque::new(), next: 0 }
+        let (waiting, held, gone) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        Self { seats: BTreeMap::new(), gone, waiting, held, next: 0 }
     }
 }
 
@@ -84,26 +91,24 @@ impl<Q> State<Q> {
         match shown {
             Shown::Calm | Shown::Asks => Turn::Now,
             // Those before the last one have been waited for when it came.
-            Shown::Nothing => match self.seats.last() {
+            Shown::Nothing => match self.seats.values().next_back() {
                 Some(last) if !last.asked && last.since + EARLY > now => Turn::At(last.since + EARLY),
                 Some(_) | None => Turn::Now,
             },
-            Shown::Beside if self.seats.iter().all(|seat| seat.aside) => Turn::Now,
-            Shown::Beside => Turn::Later,
+            Shown::Beside if self.seats.values().any(|seat| !seat.aside) => Turn::Later,
+            // What it asks late would be taken for the next one's.
+            Shown::Beside => match self.gone.back() {
+                Some((_, until)) if *until > now => Turn::At(*until),
+                Some(_) | None => Turn::Now,
+            },
         }
     }
 
     pub(super) fn sit(&mut self, now: Instant) -> (u64, Arc<Notify>) {
         let number = self.number();
         let woken = Arc::new(Notify::new());
-        self.seats.push(Entry {
-            number,
-            since: now,
-            asked: false,
-            aside: false,
-            queue: VecDeque::new(),
-            woken: woken.clone(),
-        });
+        let (queue, asked, aside) = (VecDeque::new(), false, false);
+        self.seats.insert(number, Entry { since: now, asked, aside, queue, woken: woken.clone() });
         self.wake_first();
         (number, woken)
     }
@@ -132,18 +137,29 @@ impl<Q> State<Q> {
     }
 
     /// Whose a question is that has come beside the calls' streams.
-    pub(super) fn whose(&self) -> Result<Whose, Unattributed> {
+    pub(super) fn whose(&mut self, now: Instant) -> Result<Whose, Unattributed> {
+        self.forget_gone(now);
         let numbers = |aside: bool| {
-            let seats = self.seats.iter().filter(move |seat| seat.aside == aside);
-            seats.map(|seat| seat.number).collect::<Vec<_>>()
+            let seats = self.seats.iter().filter(move |(_, seat)| seat.aside == aside);
+            seats.map(|(number, _)| *number).collect::<Vec<_>>()
         };
         // Blocked on one question, a call seldom asks another: it is looked at only where no other call runs.
-        let (running, aside) = (numbers(false), numbers(true));
-        match (running.as_slice(), aside.as_slice()) {
-            ([], []) => Err(Unattributed::NoCall),
-            ([one], _) | ([], [one]) => Ok(Whose::One(*one)),
-            ([], [..]) => Err(Unattributed::Ambiguous),
-            ([..], _) => Ok(Whose::Several(running)),
+        let (mut running, aside) = (numbers(false), numbers(true));
+        let gone = self.gone.iter().map(|(number, _)| *number);
+        match (running.as_slice(), aside.as_slice(), self.gone.len()) {
+            ([], [], _) => Err(Unattributed::NoCall),
+            ([one], _, 0) | ([], [one], 0) => Ok(Whose::One(*one)),
+            ([], [..], _) => Err(Unattributed::Ambiguous),
+            ([..], ..) => {
+                running.extend(gone);
+                Ok(Whose::Several(running))
+            }
+        }
+    }
+
+    fn forget_gone(&mut self, now: Instant) {
+        while self.gone.front().is_some_and(|(_, until)| *until <= now) {
+            self.gone.pop_front();
         }
     }
 
@@ -173,7 +189,7 @@ impl<Q> State<Q> {
             drop(self.release(number).map(Given::take));
             return;
         }
-        for seat in &mut self.seats {
+        for seat in self.seats.values_mut() {
             let is_it = |beside: &Beside<Q>| matches!(beside, Beside::Question(given) if given.id() == id);
             if let Some(at) = seat.queue.iter().position(is_it) {
                 if let Some(Beside::Question(given)) = seat.queue.remove(at) {
@@ -182,7 +198,7 @@ impl<Q> State<Q> {
                 return;
             }
         }
-        for seat in self.seats.iter_mut().filter(|seat| seat.asked) {
+        for seat in self.seats.values_mut().filter(|seat| seat.asked) {
             if seat.queue.len() < room {
                 seat.queue.push_back(Beside::Withdrawn(id.clone()));
                 seat.woken.notify_one();
@@ -216,18 +232,21 @@ impl<Q> State<Q> {
     }
 
     pub(super) fn parked(&self) -> usize {
-        self.seats.iter().filter(|seat| seat.aside).count()
+        self.seats.values().filter(|seat| seat.aside).count()
     }
 
     /// Takes the call out, and says whether it has shown that it finishes without a question. What it was given and has not
     /// taken is refused by being dropped.
-    pub(super) fn leave(&mut self, number: u64, end: End) -> bool {
-        let Some(at) = self.seats.iter().position(|seat| seat.number == number) else { return false };
-        let seat = self.seats.remove(at);
+    pub(super) fn leave(&mut self, number: u64, end: End, now: Instant) -> bool {
+        let Some(seat) = self.seats.remove(&number) else { return false };
+        self.forget_gone(now);
         match end {
-            End::Answered => self.rule_out(number),
+            End::Answered | End::Unsent => self.rule_out(number),
             // It may have been the one: that it is gone does not make another the one that asked.
-            End::Abandoned => self.settle(),
+            End::Abandoned => {
+                self.gone.push_back((number, now + LINGERS));
+                self.settle();
+            }
         }
         !seat.asked && end == End::Answered
     }
@@ -242,7 +261,7 @@ impl<Q> State<Q> {
     /// refuses it.
     fn settle(&mut self) {
         for held in std::mem::take(&mut self.held) {
-            let present = |number: &u64| self.seats.iter().any(|seat| seat.number == *number);
+            let present = |number: &u64| self.seats.contains_key(number);
             match held.candidates.as_slice() {
                 candidates if !candidates.iter().any(present) => {}
                 [one] => self.give(*one, held.question),
@@ -261,7 +280,7 @@ impl<Q> State<Q> {
     }
 
     fn seat(&mut self, number: u64) -> Option<&mut Entry<Q>> {
-        self.seats.iter_mut().find(|seat| seat.number == number)
+        self.seats.get_mut(&number)
     }
 
     fn number(&mut self) -> u64 {

@@ -18,7 +18,6 @@ struct Waiting<'a, Q> {
 }
 
 pub(super) async fn enter<Q>(floor: &Arc<Floor<Q>>) -> Result<Seat<Q>, Full> {
-    let mut style = floor.style.watch();
     let waiting = {
         let now = Instant::now();
         let mut state = floor.lock();
@@ -35,6 +34,7 @@ pub(super) async fn enter<Q>(floor: &Arc<Floor<Q>>) -> Result<Seat<Q>, Full> {
         state.wait(woken.clone());
         Waiting { floor, woken }
     };
+    let mut style = floor.style.watch();
     loop {
         let due = match waiting.look() {
             Ok(seat) => return Ok(seat),

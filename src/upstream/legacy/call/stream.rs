@@ -162,6 +162,7 @@ impl<'a> Stream<'a> {
             Err(error) => {
                 if error.did_not_run() {
                     self.sent.number = None;
+                    self.seat.take().inspect(Seat::unsent);
                 }
                 Err(send_fault(&self.legacy.shared.settings.name, &error).into())
             }
