@@ -18,6 +18,7 @@ pub struct Ask {
     pub path: String,
     pub headers: Headers,
     members: String,
+    more: Vec<(String, String)>,
     body: Option<Vec<u8>>,
     /// Whose eyes the answer is looked at with: those of a legacy client.
     pub legacy: bool,
@@ -52,6 +53,7 @@ impl Ask {
             path: "/mcp".to_owned(),
             headers: Headers::default(),
             members: String::new(),
+            more: Vec::new(),
             body: None,
             legacy: false,
         };
@@ -96,6 +98,20 @@ impl Ask {
     #[must_use]
     pub fn params(mut self, members: &str) -> Self {
         members.clone_into(&mut self.members);
+        self
+    }
+
+    /// One more member of `params` behind all others, as raw JSON.
+    #[must_use]
+    pub fn member(mut self, name: &str, raw: &str) -> Self {
+        self.more.push((name.to_owned(), raw.to_owned()));
+        self
+    }
+
+    /// Takes back what `member` added under this name.
+    #[must_use]
+    pub fn without_member(mut self, name: &str) -> Self {
+        self.more.retain(|(other, _)| other != name);
         self
     }
 
@@ -162,13 +178,20 @@ impl Ask {
         if let Some(body) = &self.body {
             return body.clone();
         }
-        let meta: Vec<String> = self.meta.iter().map(|(k, v)| format!(r#""{k}":{v}"#)).collect();
-        let meta = if meta.is_empty() { String::new() } else { format!(r#""_meta":{{{}}}"#, meta.join(",")) };
-        let comma = if meta.is_empty() || self.members.is_empty() { "" } else { "," };
+        let object = |members: &[(String, String)]| {
+            members.iter().map(|(k, v)| format!(r#""{k}":{v}"#)).collect::<Vec<_>>().join(",")
+        };
+        let meta = if self.meta.is_empty() {
+            String::new()
+        } else {
+            format!(r#""_meta":{{{}}}"#, object(&self.meta))
+        };
+        let params = [meta, self.members.clone(), object(&self.more)];
+        let params: Vec<_> = params.into_iter().filter(|part| !part.is_empty()).collect();
+        let params = params.join(",");
         let id = self.id.as_ref().map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
-        let (method, members) = (&self.method, &self.members);
-        format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{{{meta}{comma}{members}}}}}"#)
-            .into_bytes()
+        let method = &self.method;
+        format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{{{params}}}}}"#).into_bytes()
     }
 
     pub fn bytes(&self) -> Vec<u8> {

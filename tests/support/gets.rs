@@ -3,12 +3,13 @@
 //!
 //! Owns the record of every GET that passed the session gate, with its time. Does not own the messages themselves.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::held::Held;
 use super::{LegacyServer, Reply, Seen, within};
 
 /// How a GET is answered.
@@ -30,19 +31,19 @@ pub enum Begin {
     Cut,
 }
 
-enum Order {
-    Bytes(Vec<u8>),
-    End,
-    Reset,
-    Cut,
-}
-
 /// One GET.
 pub struct Get {
     pub seen: Arc<Seen>,
     pub at: Instant,
-    orders: mpsc::UnboundedSender<Order>,
-    open: AtomicBool,
+    held: Held,
+}
+
+impl Deref for Get {
+    type Target = Held;
+
+    fn deref(&self) -> &Held {
+        &self.held
+    }
 }
 
 type Script = dyn Fn(usize) -> Begin + Send + Sync;
@@ -84,11 +85,22 @@ impl Gets {
 
     /// Waits for the n-th GET, from 1.
     pub async fn wait(&self, n: usize) -> Arc<Get> {
-        within(&format!("GET number {n}"), async {
+        self.find(&format!("GET number {n}"), |all| all.get(n - 1).cloned()).await
+    }
+
+    /// Waits for a GET that takes up the stream of a request after this event.
+    pub async fn after(&self, event: &str) -> Arc<Get> {
+        let resumes =
+            |all: &[Arc<Get>]| all.iter().find(|get| get.last_event().as_deref() == Some(event)).cloned();
+        self.find(&format!("GET after {event}"), resumes).await
+    }
+
+    async fn find(&self, what: &str, find: impl Fn(&[Arc<Get>]) -> Option<Arc<Get>>) -> Arc<Get> {
+        within(what, async {
             loop {
                 let more = self.more.notified();
-                if let Some(get) = self.all.lock().unwrap().get(n - 1) {
-                    return Arc::clone(get);
+                if let Some(get) = find(&self.all()) {
+                    return get;
                 }
                 more.await;
             }
@@ -110,16 +122,15 @@ impl Gets {
     }
 
     async fn answer(self, seen: Arc<Seen>, mut reply: Reply) {
-        let (orders, mut ordered) = mpsc::unbounded_channel();
-        let open = AtomicBool::new(false);
-        let get = Arc::new(Get { seen, at: Instant::now(), orders, open });
+        let (held, ordered) = Held::new(false);
+        let get = Arc::new(Get { seen, at: Instant::now(), held });
         let n = {
             let mut all = self.all.lock().unwrap();
             all.push(Arc::clone(&get));
             all.len() - 1
         };
         let begin = (self.script)(n);
-        get.open.store(matches!(begin, Begin::Open | Begin::Late(_) | Begin::With(_)), Ordering::SeqCst);
+        get.set_open(matches!(begin, Begin::Open | Begin::Late(_) | Begin::With(_)));
         self.more.notify_waiters();
         match begin {
             Begin::Open => reply.stream().await,
@@ -145,59 +156,16 @@ impl Gets {
             Begin::Hang => return reply.never().await,
             Begin::Cut => return,
         }
-        loop {
-            let order = tokio::select! {
-                order = ordered.recv() => order,
-                () = reply.closed() => break,
-            };
-            match order {
-                Some(Order::Bytes(bytes)) => reply.chunk(&bytes).await,
-                Some(Order::End) => {
-                    get.open.store(false, Ordering::SeqCst);
-                    return reply.end().await;
-                }
-                Some(Order::Reset) => {
-                    get.open.store(false, Ordering::SeqCst);
-                    return reply.reset();
-                }
-                Some(Order::Cut) | None => break,
-            }
-        }
-        get.open.store(false, Ordering::SeqCst);
+        get.follow(reply, ordered, true).await;
     }
 }
 
 impl Get {
-    pub fn is_open(&self) -> bool {
-        self.open.load(Ordering::SeqCst)
-    }
-
     pub fn session(&self) -> String {
         self.seen.session().unwrap_or_default()
     }
 
     pub fn last_event(&self) -> Option<String> {
         self.seen.header("last-event-id")
-    }
-
-    pub fn event(&self, message: &str) {
-        self.bytes(format!("event: message\ndata: {message}\n\n").as_bytes());
-    }
-
-    pub fn bytes(&self, bytes: &[u8]) {
-        let _ = self.orders.send(Order::Bytes(bytes.to_vec()));
-    }
-
-    pub fn end(&self) {
-        let _ = self.orders.send(Order::End);
-    }
-
-    pub fn reset(&self) {
-        let _ = self.orders.send(Order::Reset);
-    }
-
-    /// Closes the connection in the middle of the body.
-    pub fn cut(&self) {
-        let _ = self.orders.send(Order::Cut);
     }
 }

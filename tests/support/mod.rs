@@ -5,8 +5,10 @@
 #![allow(dead_code, unused_imports, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
 
 pub mod ask;
+pub mod calls;
 pub mod client;
 pub mod gets;
+pub mod held;
 pub mod http1;
 pub mod legacy;
 pub mod listener;
@@ -14,15 +16,20 @@ pub mod modern;
 pub mod net;
 pub mod old;
 pub mod proxy;
+pub mod questions;
 pub mod reply;
+pub mod rounds;
 pub mod rpc;
 pub mod shape;
+pub mod shape_answers;
+pub mod shape_input;
 pub mod shape_legacy;
 pub mod shape_listen;
 pub mod shape_requests;
 pub mod sse;
 
 pub use ask::{Ask, CAPS, INFO, VERSION, call, get_prompt, list, read};
+pub use calls::{Call, Calls};
 pub use client::{Answer, Done};
 pub use gets::{Begin, Get, Gets};
 pub use legacy::LegacyServer;
@@ -32,6 +39,7 @@ pub use net::{Net, Seen, Upstream};
 pub use old::Old;
 pub use proxy::Proxy;
 pub use reply::Reply;
+pub use rounds::Round;
 pub use serde_json::{Value, json};
 
 /// How long, on the paused clock, a test waits for anything before it calls it lost.

@@ -57,6 +57,11 @@ impl Proxy {
         self.app.shutdown().drain();
     }
 
+    /// After `drain`: everything that runs has come to its end, or the grace period has.
+    pub async fn finished(&self) {
+        self.app.shutdown().finished().await;
+    }
+
     /// The first upstream, for what it holds.
     pub fn upstream(&self) -> &mcp_janus::upstream::Upstream {
         &self.app.relay().upstreams()[0]

@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use super::Seen;
 use super::net::Receiver;
+use super::{Seen, shape_answers};
 
 pub const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 const MODERN: &str = "2026-07-28";
@@ -81,6 +81,9 @@ impl Checks<'_> {
         let Some(method) = message["method"].as_str() else {
             self.that(receiver == Receiver::Legacy, "a modern server is sent no responses");
             self.that(message.get("id").is_some_and(is_id), "a response has an id");
+            for fault in shape_answers::faults(message) {
+                self.that(false, &fault);
+            }
             return;
         };
         let notification = method.starts_with("notifications/");
