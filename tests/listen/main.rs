@@ -10,6 +10,7 @@ mod cancels;
 mod churn;
 mod ends;
 mod fanout;
+mod further;
 mod levels;
 mod lost;
 mod principals;
