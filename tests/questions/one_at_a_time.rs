@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::stage::{Stage, asking, done, ends_with};
+use crate::stage::{QUESTIONS_REFUSED, Stage, asking, done, ends_with, next_round};
 use crate::support::questions::{ACCEPT, ALL, elicit};
 use crate::support::{Done, Round, list, pass};
 
@@ -85,6 +85,83 @@ async fn b5_a_parked_call_holds_no_place() {
     stage.elicited("7").await;
     at.finish("one");
     ends_with(&done(client).await, "one");
+}
+
+/// Two calls of one session that each ask twice, both taken up at once: the one that was answered second goes on when the
+/// other has asked again, so that no second question can be of either (C45).
+#[tokio::test(start_paused = true)]
+async fn b5_calls_that_are_taken_up_take_turns() {
+    let stage = learned().await;
+    let (mut calls, mut rounds) = (Vec::new(), Vec::new());
+    for (n, id) in [(1, "11"), (2, "21")] {
+        let begun = stage.begin(&asking(n)).await;
+        stage.gets.wait(1).await.event(&elicit(id, &format!("first of {n}")));
+        calls.push(begun.call.clone());
+        rounds.push(begun.round().await);
+    }
+    let retries: Vec<_> = rounds.iter().map(|round| round.answer("2", ACCEPT)).collect();
+    let one = stage.run(&retries[0]);
+    stage.elicited("11").await;
+    let two = stage.run(&retries[1]);
+    pass(1_000).await;
+    assert!(stage.answers_to("21").is_empty(), "the other one may ask again");
+    stage.gets.wait(1).await.event(&elicit("12", "second of 1"));
+    let one = next_round(&retries[0], one).await;
+    one.key_of("second of 1");
+    stage.elicited("21").await;
+    stage.gets.wait(1).await.event(&elicit("22", "second of 2"));
+    let two = next_round(&retries[1], two).await;
+    two.key_of("second of 2");
+    for (at, (round, id)) in [(&two, "22"), (&one, "12")].into_iter().enumerate() {
+        let client = stage.run(&round.answer("3", ACCEPT));
+        stage.elicited(id).await;
+        calls[1 - at].finish("done");
+        ends_with(&done(client).await, "done");
+    }
+    assert_eq!(stage.metric(QUESTIONS_REFUSED, &[]), 0.0);
+}
+
+/// A call that runs for long does not keep the answers of another for ever: what is asked then is held until it is clear.
+#[tokio::test(start_paused = true)]
+async fn b5_a_turn_is_waited_for_as_long_as_a_question_is_held() {
+    let stage = learned().await;
+    let first = stage.begin(&asking(1)).await;
+    stage.gets.wait(1).await.event(&elicit("11", "first"));
+    let (at, round) = (first.call.clone(), first.round().await);
+    let long = stage.begin(&asking(2)).await;
+    let retry = round.answer("2", ACCEPT);
+    let client = stage.run(&retry);
+    pass(9_000).await;
+    assert!(stage.answers_to("11").is_empty());
+    pass(2_000).await;
+    stage.elicited("11").await;
+    stage.gets.wait(1).await.event(&elicit("12", "second"));
+    pass(1_000).await;
+    long.call.finish("long");
+    ends_with(&long.done().await, "long");
+    let round = next_round(&retry, client).await;
+    round.key_of("second");
+    let client = stage.run(&round.answer("3", ACCEPT));
+    stage.elicited("12").await;
+    at.finish("first");
+    ends_with(&done(client).await, "first");
+}
+
+/// The client goes away before its answers had their turn: the call is given up, and its question answered in its place.
+#[tokio::test(start_paused = true)]
+async fn b14_gone_before_its_answers_had_their_turn() {
+    let stage = learned().await;
+    let first = stage.begin(&asking(1)).await;
+    stage.gets.wait(1).await.event(&elicit("11", "first"));
+    let (at, round) = (first.call.clone(), first.round().await);
+    let other = stage.begin(&asking(2)).await;
+    let client = stage.run(&round.answer("2", ACCEPT));
+    pass(1_000).await;
+    client.abort();
+    stage.is_cancelled_once(&at).await;
+    assert_eq!(stage.elicited("11").await["action"], "cancel");
+    other.call.finish("other");
+    ends_with(&other.done().await, "other");
 }
 
 /// Others than the session's own calls do not wait: another principal has another session.

@@ -24,6 +24,7 @@ mod turn_tests;
 
 pub(super) use seat::{Beside, Given, Seat};
 pub(super) use style::Style;
+pub(super) use turn::Returning;
 
 use crate::wire::jsonrpc::Id;
 use completed::Completed;

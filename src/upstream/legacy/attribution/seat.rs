@@ -4,6 +4,7 @@
 //! took is refused, however the call ends. Rule: B5.
 
 use super::state::End;
+use super::turn::Returning;
 use super::{Floor, Unattributed};
 use crate::wire::jsonrpc::Id;
 use std::fmt;
@@ -94,7 +95,12 @@ impl<Q> Seat<Q> {
         self.floor.lock().aside(self.number, true);
     }
 
-    /// The call has been given its answers and goes on.
+    /// The call's client has answered. Once it is its turn, the call is to be given the answers.
+    pub(in super::super) fn returning(&self) -> Returning<Q> {
+        Returning::new(self.floor.clone(), self.number)
+    }
+
+    /// The call goes on at once, since the server has taken its question back or was answered in the client's place.
     pub(in super::super) fn resumed(&self) {
         self.floor.lock().aside(self.number, false);
     }

@@ -26,6 +26,8 @@ pub(super) struct State<Q> {
     /// Calls that were given up lately, and until when they may ask.
     gone: VecDeque<(u64, Instant)>,
     waiting: VecDeque<Arc<Notify>>,
+    /// Calls whose clients have answered, and that wait for their turn to go on.
+    returning: VecDeque<(u64, Arc<Notify>)>,
     held: VecDeque<Held<Q>>,
     next: u64,
 }
@@ -78,8 +80,9 @@ pub(super) enum End {
 
 impl<Q> Default for State<Q> {
     fn default() -> Self {
-        let (waiting, held, gone) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        Self { seats: BTreeMap::new(), gone, waiting, held, next: 0 }
+        let (waiting, returning) = (VecDeque::new(), VecDeque::new());
+        let (held, gone) = (VecDeque::new(), VecDeque::new());
+        Self { seats: BTreeMap::new(), gone, waiting, returning, held, next: 0 }
     }
 }
 
@@ -95,13 +98,43 @@ impl<Q> State<Q> {
                 Some(last) if !last.asked && last.since + EARLY > now => Turn::At(last.since + EARLY),
                 Some(_) | None => Turn::Now,
             },
-            Shown::Beside if self.seats.values().any(|seat| !seat.aside) => Turn::Later,
-            // What it asks late would be taken for the next one's.
-            Shown::Beside => match self.gone.back() {
-                Some((_, until)) if *until > now => Turn::At(*until),
-                Some(_) | None => Turn::Now,
-            },
+            // Those who have begun go first.
+            Shown::Beside if !self.returning.is_empty() => Turn::Later,
+            Shown::Beside => self.alone(now),
         }
+    }
+
+    /// Whether a call whose question was answered may go on. It may ask again, and then nobody else is to be running.
+    pub(super) fn turn_to_return(&self, waiter: &Arc<Notify>, shown: Shown, now: Instant) -> Turn {
+        match shown {
+            Shown::Nothing | Shown::Calm | Shown::Asks => Turn::Now,
+            Shown::Beside if !self.held.is_empty() => Turn::Later,
+            Shown::Beside if !self.returning.front().is_some_and(|(_, first)| Arc::ptr_eq(first, waiter)) => {
+                Turn::Later
+            }
+            Shown::Beside => self.alone(now),
+        }
+    }
+
+    /// Whether whoever begins now is the only one who may ask.
+    fn alone(&self, now: Instant) -> Turn {
+        if self.seats.values().any(|seat| !seat.aside) {
+            return Turn::Later;
+        }
+        // What it asks late would be taken for the next one's.
+        match self.gone.back() {
+            Some((_, until)) if *until > now => Turn::At(*until),
+            Some(_) | None => Turn::Now,
+        }
+    }
+
+    pub(super) fn returns(&mut self, number: u64, waiter: Arc<Notify>) {
+        self.returning.push_back((number, waiter));
+    }
+
+    pub(super) fn returns_no_more(&mut self, waiter: &Arc<Notify>) {
+        self.returning.retain(|(_, other)| !Arc::ptr_eq(other, waiter));
+        self.wake_first();
     }
 
     pub(super) fn sit(&mut self, now: Instant) -> (u64, Arc<Notify>) {
@@ -131,6 +164,9 @@ impl<Q> State<Q> {
     }
 
     fn wake_first(&self) {
+        if let Some((_, first)) = self.returning.front() {
+            first.notify_one();
+        }
         if let Some(first) = self.waiting.front() {
             first.notify_one();
         }
@@ -228,6 +264,8 @@ impl<Q> State<Q> {
         }
         if aside {
             self.rule_out(number);
+        } else {
+            self.wake_first();
         }
     }
 

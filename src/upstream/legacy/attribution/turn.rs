@@ -74,6 +74,60 @@ impl<Q> Waiting<'_, Q> {
     }
 }
 
+/// A call whose client has answered, on its way back among those that run. Dropping it leaves the call where it is.
+pub(in super::super) struct Returning<Q> {
+    floor: Arc<Floor<Q>>,
+    number: u64,
+    woken: Arc<Notify>,
+    until: Instant,
+}
+
+impl<Q> Returning<Q> {
+    pub(super) fn new(floor: Arc<Floor<Q>>, number: u64) -> Self {
+        let woken = Arc::new(Notify::new());
+        floor.lock().returns(number, woken.clone());
+        // A call that runs for long is not waited for: what is asked meanwhile may still become clear.
+        let until = Instant::now() + floor.bounds.attribute;
+        Self { floor, number, woken, until }
+    }
+
+    /// Waits for the turn, and takes it. Whoever stops waiting keeps the place.
+    pub(in super::super) async fn turn(&mut self) {
+        let mut style = self.floor.style.watch();
+        loop {
+            let Some(due) = self.look() else { return };
+            tokio::select! {
+                () = self.woken.notified() => {}
+                _ = style.changed() => {}
+                () = sleep_until(due) => {}
+            }
+        }
+    }
+
+    /// `None` where the turn was taken, else when to look again at the latest.
+    fn look(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let mut state = self.floor.lock();
+        let due = match state.turn_to_return(&self.woken, self.floor.style.now(), now) {
+            _ if self.until <= now => None,
+            Turn::Now => None,
+            Turn::At(due) => Some(due.min(self.until)),
+            Turn::Later => Some(self.until),
+        };
+        if due.is_none() {
+            state.returns_no_more(&self.woken);
+            state.aside(self.number, false);
+        }
+        due
+    }
+}
+
+impl<Q> Drop for Returning<Q> {
+    fn drop(&mut self) {
+        self.floor.lock().returns_no_more(&self.woken);
+    }
+}
+
 impl<Q> Drop for Waiting<'_, Q> {
     fn drop(&mut self) {
         self.floor.lock().waits_no_more(&self.woken);

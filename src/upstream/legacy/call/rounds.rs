@@ -13,10 +13,10 @@ use super::Trouble;
 use super::asking::Asking;
 use super::reopen::Source;
 use super::stream::Stream;
-use super::waits::{Away, Due, Undelivered};
+use super::waits::{Away, Bringing, Due, Undelivered};
 use crate::exchange::{Call, Fault, FaultKind, Outcome};
 use crate::telemetry::metrics::{Limit, NotAsked, QuestionKind, UpstreamLimit, Way};
-use crate::translate::answer::{self, Why};
+use crate::translate::answer::{self, Answer, Why};
 use crate::translate::capabilities::Capabilities;
 use crate::translate::input_required;
 use crate::translate::notify::cancelled_request;
@@ -85,9 +85,10 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// The client is asked after some quiet time. What comes while it is away waits for the next round.
+    /// The client is asked after some quiet time. What comes while it is away, or before its answers have gone to the
+    /// server, waits for the next round.
     pub(super) fn ask_soon(&mut self) {
-        if !self.turn.is_here() || self.sent.asking.is_empty() {
+        if !self.turn.is_here() || self.bringing.is_some() || self.sent.asking.is_empty() {
             return;
         }
         let next = Due::after(self.legacy.shared.settings.timeouts.gather);
@@ -196,6 +197,18 @@ impl Stream<'_> {
         let Some(source) = source else { return Ok(()) };
         self.passing_again(source);
         self.aside = self.turn.wants.aside(&self.session, self.number);
+        // Without a question the call may ask another one at any time: only when it is its turn (B5).
+        let all = self.sent.asking.open.iter().all(|open| answers.iter().any(|(key, _)| *key == open.key));
+        match &self.seat {
+            Some(seat) if all => self.bringing = Some(Bringing { answers, returning: seat.returning() }),
+            Some(_) | None => self.bring(answers).await,
+        }
+        Ok(())
+    }
+
+    /// Gives the server the client's answers. Those that are missing are asked for again (B1.5).
+    pub(super) async fn bring(&mut self, answers: Vec<(String, Answer)>) {
+        self.bringing = None;
         for (key, answer) in answers {
             // One that the server has taken back meanwhile needs no answer (B1.9).
             let Some(_) = self.sent.asking.answered(&key) else { continue };
@@ -205,16 +218,10 @@ impl Stream<'_> {
             self.deliver(answer.message).await;
         }
         self.sent.asking.open.iter_mut().for_each(|open| open.shown = false);
-        if let Some(seat) = &self.seat
-            && self.sent.asking.is_empty()
-        {
-            seat.resumed();
-        }
         self.ask_soon();
         if self.turn.wants.log.is_some() {
             self.settle_level();
         }
-        Ok(())
     }
 
     /// Beside the answers: a server that does one thing at a time can take nothing else before them.

@@ -15,7 +15,7 @@ use super::super::wants::Aside;
 use super::super::{Legacy, Session};
 use super::Trouble;
 use super::reopen::{self, Came, Resumption, Source};
-use super::waits::{Away, Due, Undelivered};
+use super::waits::{Away, Bringing, Due, Undelivered};
 use crate::exchange::{Call, Event, Fault, Outcome};
 use crate::telemetry::metrics::{Waiting, Way};
 use crate::translate::flow::Plan;
@@ -45,6 +45,8 @@ pub(super) struct Stream<'a> {
     pub(super) seat: Option<Seat<Question>>,
     /// Set while the client is away with questions.
     pub(super) away: Option<Away>,
+    /// What the client has answered, and the server is to be given.
+    pub(super) bringing: Option<Bringing>,
     /// When the client is to be asked what is open.
     pub(super) due: Option<Due>,
     /// Answers that did not reach the server.
@@ -95,6 +97,7 @@ impl<'a> Stream<'a> {
             aside,
             seat,
             away: None,
+            bringing: None,
             due: None,
             undelivered: None,
             replies: Arc::new(Semaphore::new(REPLIES)),
@@ -235,6 +238,7 @@ impl<'a> Stream<'a> {
                 let retry = back?;
                 Box::pin(self.take_up(retry, Some(source))).await?;
             }
+            answers = Bringing::turn(&mut self.bringing) => self.bring(answers).await,
             fault = Undelivered::next(&mut self.undelivered) => return Err(fault.into()),
             notification = Aside::next(&mut self.aside) => self.tell(&notification).await,
             beside = beside(&mut self.seat) => match beside {

@@ -6,9 +6,12 @@
 use super::super::super::Shared;
 use super::super::super::parked::Retry;
 use super::super::Session;
+use super::super::attribution::Returning;
 use super::Trouble;
 use crate::exchange::Fault;
 use crate::telemetry::metrics::{Held, ParkEnd};
+use crate::translate::answer::Answer;
+use crate::translate::question::Question;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -75,6 +78,21 @@ impl Away {
                 Err(Trouble::Left("the client did not answer in time"))
             }
         }
+    }
+}
+
+/// Answers that wait for the call's turn to go on (B5).
+pub(super) struct Bringing {
+    pub(super) answers: Vec<(String, Answer)>,
+    pub(super) returning: Returning<Question>,
+}
+
+impl Bringing {
+    /// The answers, when it is the turn. Never where there are none.
+    pub(super) async fn turn(bringing: &mut Option<Self>) -> Vec<(String, Answer)> {
+        let Some(Bringing { answers, returning }) = bringing else { return std::future::pending().await };
+        returning.turn().await;
+        std::mem::take(answers)
     }
 }
 
