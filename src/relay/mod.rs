@@ -72,6 +72,8 @@ impl Relay {
     ) -> Result<Reply, Fault> {
         if call.method.can_ask() && upstream.legacy.has_issued(&call.request) {
             // Whatever the server is by now: a state of ours leads to the call that waits for it, or nowhere (B1.2).
+            tracing::Span::current().record("server", Era::Legacy.name());
+            call.meter.server(Era::Legacy);
             return self.resume(upstream, call);
         }
         let era = upstream.era.of(&call).await?;
@@ -240,8 +242,6 @@ impl Relay {
 
     /// Takes a call up whose server waits for what the client brings.
     fn resume(&self, upstream: &Arc<Upstream>, call: Arc<Call>) -> Result<Reply, Fault> {
-        tracing::Span::current().record("server", Era::Legacy.name());
-        call.meter.server(Era::Legacy);
         let (sender, receiver) = self.channel(&call);
         Ok(match upstream.legacy.resume(call, sender)? {
             Some(outcome) => Reply::Done(outcome),

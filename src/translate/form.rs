@@ -1,13 +1,13 @@
 //! Properties of a form that no revision's schema has, as what they stand for.
 //!
 //! Owns one case: a property that may be left out, which servers made from typed models write as a choice between a type and
-//! `null` (`"anyOf":[{"type":"integer"},{"type":"null"}],"default":null`). A client that checks what it is asked would refuse
+//! `null` (`"anyOf":[{"type":"integer"},{"type":"null"}],"default":null`, or `"type":["integer","null"]`). A client that checks what it is asked would refuse
 //! the whole question. It becomes the type alone, as a form's field may always be left out unless `required` names it. All
 //! other properties pass as they were written. Rules: A8.5; invariant 6; schema 2026-07-28, PrimitiveSchemaDefinition.
 
 use super::declared::object;
 use super::question::items;
-use crate::wire::json::{Limits, Object, Span};
+use crate::wire::json::{Limits, Member, Object, Span};
 use crate::wire::jsonrpc::string;
 
 /// What to put in the place of which properties.
@@ -18,7 +18,21 @@ pub(super) fn edits(text: &[u8], properties: &Object, limits: Limits) -> Vec<(Sp
 
 /// `None` for what is no such choice, or one of several types.
 fn reduced(text: &[u8], property: &Object, limits: Limits) -> Option<String> {
-    let choices = items(text, property.first(text, "anyOf")?, limits.members)?;
+    let inner = match property.first(text, "anyOf") {
+        Some(choices) => of_choices(text, property, choices, limits)?,
+        None => of_types(text, property.first(text, "type")?, limits)?,
+    };
+    let gone = |member: &&Member| {
+        let null = member.is(text, "default") && member.value.of(text) == b"null";
+        null || member.is(text, "anyOf") || member.is(text, "type")
+    };
+    let kept = property.members.iter().filter(|member| !gone(member)).map(|member| written(text, member));
+    Some(format!("{{{}}}", kept.chain(inner).collect::<Vec<_>>().join(",")))
+}
+
+/// The members of the one choice that is not `null`, but for what the property says itself.
+fn of_choices(text: &[u8], property: &Object, choices: Span, limits: Limits) -> Option<Vec<String>> {
+    let choices = items(text, choices, limits.members)?;
     let choices: Vec<Object> =
         choices.into_iter().map(|choice| object(text, choice, limits)).collect::<Option<_>>()?;
     let is_null = |choice: &&Object| {
@@ -27,22 +41,25 @@ fn reduced(text: &[u8], property: &Object, limits: Limits) -> Option<String> {
     };
     let (nulls, types): (Vec<&Object>, Vec<&Object>) = choices.iter().partition(is_null);
     let ([_, ..], [one]) = (nulls.as_slice(), types.as_slice()) else { return None };
-    let kept = property.members.iter().filter(|member| {
-        let null = member.is(text, "default") && member.value.of(text) == b"null";
-        !null && !member.is(text, "anyOf")
-    });
-    // What the property says itself goes before what its type says.
-    let own = |name: &str| property.first(text, name).is_some();
+    let own = |name: &str| name != "type" && property.first(text, name).is_some();
     let inner = one.members.iter().filter(|member| member.name(text).is_none_or(|name| !own(&name)));
-    let members: Vec<_> = kept
-        .chain(inner)
-        .map(|member| {
-            // Parts of a text that was checked for UTF-8.
-            let (key, value) = (member.key.of(text), member.value.of(text));
-            format!("\"{}\":{}", String::from_utf8_lossy(key), String::from_utf8_lossy(value))
-        })
-        .collect();
-    Some(format!("{{{}}}", members.join(",")))
+    Some(inner.map(|member| written(text, member)).collect())
+}
+
+/// The one type that is not `null`.
+fn of_types(text: &[u8], types: Span, limits: Limits) -> Option<Vec<String>> {
+    let types = items(text, types, limits.members)?;
+    let (nulls, types): (Vec<Span>, Vec<Span>) =
+        types.into_iter().partition(|span| string(text, *span).as_deref() == Some("null"));
+    let ([_, ..], [one]) = (nulls.as_slice(), types.as_slice()) else { return None };
+    string(text, *one)?;
+    Some(vec![format!("\"type\":{}", String::from_utf8_lossy(one.of(text)))])
+}
+
+/// Parts of a text that was checked for UTF-8.
+fn written(text: &[u8], member: &Member) -> String {
+    let (key, value) = (member.key.of(text), member.value.of(text));
+    format!("\"{}\":{}", String::from_utf8_lossy(key), String::from_utf8_lossy(value))
 }
 
 #[cfg(test)]
@@ -76,6 +93,10 @@ mod tests {
                 r#"{"anyOf":[{"enum":["a","b"],"type":"string"},{"type":"null"}]}"#,
                 r#"{"enum":["a","b"],"type":"string"}"#,
             ),
+            (
+                r#"{"type":["null","integer"],"default":null,"title":"A"}"#,
+                r#"{"title":"A","type":"integer"}"#,
+            ),
         ];
         for (property, expected) in table {
             assert_eq!(edited(property).as_deref(), Some(expected), "{property}");
@@ -88,6 +109,9 @@ mod tests {
             r#"{"type":"string","default":null}"#,
             r#"{"anyOf":[{"type":"integer"},{"type":"string"},{"type":"null"}]}"#,
             r#"{"anyOf":[{"type":"integer"}]}"#,
+            r#"{"type":["integer","string","null"]}"#,
+            r#"{"type":["null"]}"#,
+            r#"{"type":[3,"null"]}"#,
             r#"{"anyOf":[{"type":"null"}]}"#,
             r#"{"anyOf":[{"type":"integer"},{"type":["null"]}]}"#,
             r#"{"anyOf":{"type":"null"}}"#,

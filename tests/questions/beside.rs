@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::stage::{Begun, QUESTIONS_REFUSED, Stage, asking, done, ends_with, next_round};
 use crate::support::questions::{ACCEPT, ALL, ROOTS, elicit, roots, sample};
-use crate::support::{Begin, Gets, LegacyServer, Value, call, json, list, pass};
+use crate::support::{Begin, Gets, LegacyServer, Reply, Value, call, json, list, pass};
 
 const MARK: &str = "the question of call number 2";
 
@@ -240,11 +240,14 @@ async fn b5_a_parked_call_without_an_open_question_is_a_candidate() {
     ends_with(&stage.proxy.send(&round.retry("2", &[])).await, "one");
 }
 
-/// Never guess: a call that was just cancelled may still ask, as it does not know yet. Its question is nobody else's.
+/// Never guess: a call that was just cancelled may still ask, as it does not know yet, or what it asked is on its way. Its
+/// question is nobody else's.
 #[tokio::test(start_paused = true)]
 async fn b5_a_call_that_was_just_cancelled_may_still_ask() {
-    for after in [1, 50, 500] {
-        let stage = Stage::new().await;
+    let deaf = LegacyServer::telling()
+        .on("notifications/cancelled", |_, reply: Reply| async move { reply.never().await });
+    for (after, server) in [(1, LegacyServer::telling()), (50, LegacyServer::telling()), (500, deaf)] {
+        let stage = Stage::of(server, Gets::open(), "", "").await;
         let first = stage.begin(&asking(1)).await;
         let second = stage.begin(&asking(2)).await;
         first.client.abort();
@@ -256,6 +259,22 @@ async fn b5_a_call_that_was_just_cancelled_may_still_ask() {
         ends_with(&second.done().await, "two");
         assert_eq!(stage.elicited("7").await, json!({"action": "cancel"}), "{after} ms");
     }
+}
+
+/// A client that gives a call up and makes the next one at once: the server has heard of it, and what it asks is the next
+/// one's.
+#[tokio::test(start_paused = true)]
+async fn b5_the_call_after_one_that_was_given_up_is_asked() {
+    let stage = Stage::new().await;
+    let first = stage.begin(&asking(1)).await;
+    first.client.abort();
+    let second = stage.begin(&asking(2)).await;
+    stage.gets.wait(1).await.event(&elicit("7", "of the second"));
+    let (at, round) = (second.call.clone(), second.round().await);
+    let client = stage.run(&round.answer("2", ACCEPT));
+    stage.elicited("7").await;
+    at.finish("two");
+    ends_with(&done(client).await, "two");
 }
 
 /// The stream is there before the call is sent: servers drop a question silently where there is none.

@@ -155,6 +155,20 @@ async fn d54_and_it_asks() {
     assert_eq!(stage.up.posts("initialize").len(), 1);
 }
 
+/// A server that asks for what its own revision does not have: the client declares it, so declaring it is no advice.
+#[tokio::test(start_paused = true)]
+async fn b1_11_a_question_that_the_servers_revision_does_not_have() {
+    let stage = Stage::of(LegacyServer::telling().version("2025-03-26"), Gets::open(), "", "").await;
+    let begun = stage.begin(&asking(1)).await;
+    begun.call.event(&elicit("7", "m"));
+    assert_eq!(stage.refused("7", "elicitation/create").await, -32602);
+    let call = begun.call.clone();
+    let done = begun.done().await;
+    done.is_error(200, -32603);
+    assert!(done.raw.contains("2025-03-26"), "{}", done.raw);
+    stage.is_cancelled_once(&call).await;
+}
+
 /// `interactive = false` declares nothing, so no stream is opened and nothing waits for its turn.
 #[tokio::test(start_paused = true)]
 async fn b5_interactive_false() {

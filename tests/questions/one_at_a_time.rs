@@ -342,6 +342,19 @@ async fn inv5_waiting_calls() {
     stage.is_over(4).await;
 }
 
+/// A burst at a server that has shown nothing yet: beginning gently is a precaution, and refuses nobody.
+#[tokio::test(start_paused = true)]
+async fn inv5_a_burst_before_anything_is_known() {
+    let stage = Stage::with("[upstream.up.limits]\nwaiting_calls = 2\n").await;
+    let clients = send(&stage, 1..20);
+    pass(3_000).await;
+    assert_eq!(stage.calls.all().len(), 19);
+    stage.calls.all().iter().for_each(|call| call.finish("done"));
+    for client in clients {
+        ends_with(&done(client).await, "done");
+    }
+}
+
 /// A14.7: who still waits for its turn when the process ends is told, and never sent.
 #[tokio::test(start_paused = true)]
 async fn a14_7_the_end_comes_before_the_turn() {

@@ -39,6 +39,8 @@ async fn b4_1_the_wait_is_bounded() {
         ("", 9_000, 10_500),
         ("[upstream.up.timeouts]\nurl = \"2s\"\n", 1_500, 2_500),
         ("[upstream.up.timeouts]\nurl = \"0s\"\n", 0, 200),
+        // The call needs some of its own time for itself.
+        ("[upstream.up.timeouts]\nrequest = \"4s\"\n", 1_000, 3_000),
     ] {
         let stage = Stage::with(lines).await;
         let round = required(&stage, &["e1"]).await;

@@ -21,6 +21,8 @@ pub(super) struct Sent {
     pub(super) number: Option<u64>,
     /// The call ends here though the server still works on it.
     pub(super) abandoned: bool,
+    /// Its seat's number, as long as it may be asked something.
+    pub(super) seat: Option<u64>,
     /// What the server asks.
     pub(super) asking: Asking,
 }
@@ -38,8 +40,14 @@ pub(super) struct AtWork {
 
 impl AtWork {
     pub(super) fn new(legacy: &Arc<Legacy>, call: &Arc<Call>, lease: Lease) -> Self {
-        let sent =
-            Sent { lease, call: call.clone(), number: None, abandoned: false, asking: Asking::default() };
+        let sent = Sent {
+            lease,
+            call: call.clone(),
+            number: None,
+            abandoned: false,
+            seat: None,
+            asking: Asking::default(),
+        };
         Self { legacy: legacy.clone(), sent: Some(sent), reason: CLIENT_GONE }
     }
 }
@@ -59,7 +67,7 @@ impl Drop for AtWork {
 
 /// Tells the server that nobody waits any more; a bare disconnect means nothing to it (A12.19).
 async fn cancel(legacy: &Arc<Legacy>, sent: Sent, reason: &'static str) {
-    let Sent { lease, call, number, asking, .. } = sent;
+    let Sent { lease, call, number, seat, asking, .. } = sent;
     let Some(number) = number else { return };
     let cancelled = Payload::from(format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number},"reason":"{reason}"}}}}"#
@@ -69,5 +77,8 @@ async fn cancel(legacy: &Arc<Legacy>, sent: Sent, reason: &'static str) {
             tracing::debug!(upstream = %legacy.shared.settings.name, %fault, "a cancellation did not reach the upstream server");
             return;
         }
+    }
+    if let Some(seat) = seat {
+        lease.session().floor.is_told(seat);
     }
 }

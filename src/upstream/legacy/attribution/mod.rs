@@ -159,6 +159,11 @@ impl<Q> Floor<Q> {
         self.lock().withdrawn(id, 2 * self.bounds.questions);
     }
 
+    /// The server has been told that nobody waits any more for the call that had this seat.
+    pub(super) fn is_told(&self, number: u64) {
+        self.lock().is_told(number, Instant::now());
+    }
+
     /// The server says that what a URL elicitation was about is done.
     pub(super) fn completed(&self, elicitation: &str) {
         self.completed.add(elicitation);

@@ -84,6 +84,11 @@ impl<Q> Seat<Q> {
         }
     }
 
+    /// By which the floor knows it also when it is gone.
+    pub(in super::super) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// A question of the call has come on its own stream, where nothing needs to be found out about it.
     pub(in super::super) fn asked_here(&self) {
         self.floor.style.asks();

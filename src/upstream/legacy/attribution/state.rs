@@ -20,6 +20,9 @@ pub(super) const EARLY: Duration = Duration::from_millis(250);
 /// A call that was given up may go on at the server until the server has heard of it, and ask for so long.
 pub(super) const LINGERS: Duration = Duration::from_secs(1);
 
+/// What it had asked by the time that the server heard of it may still be on its way.
+pub(super) const TRAILS: Duration = Duration::from_millis(100);
+
 pub(super) struct State<Q> {
     /// In the order in which they came.
     seats: BTreeMap<u64, Entry<Q>>,
@@ -96,7 +99,7 @@ impl<Q> State<Q> {
             // Those before the last one have been waited for when it came.
             Shown::Nothing => match self.seats.values().next_back() {
                 Some(last) if !last.asked && last.since + EARLY > now => Turn::At(last.since + EARLY),
-                Some(_) | None => Turn::Now,
+                Some(_) | None => self.after_gone(now),
             },
             // Those who have begun go first.
             Shown::Beside if !self.returning.is_empty() => Turn::Later,
@@ -121,11 +124,23 @@ impl<Q> State<Q> {
         if self.seats.values().any(|seat| !seat.aside) {
             return Turn::Later;
         }
-        // What it asks late would be taken for the next one's.
-        match self.gone.back() {
-            Some((_, until)) if *until > now => Turn::At(*until),
+        self.after_gone(now)
+    }
+
+    /// What a call asks late that was given up would be taken for the next one's.
+    fn after_gone(&self, now: Instant) -> Turn {
+        match self.gone.iter().map(|(_, until)| *until).max() {
+            Some(until) if until > now => Turn::At(until),
             Some(_) | None => Turn::Now,
         }
+    }
+
+    /// The server has heard that the call was given up.
+    pub(super) fn is_told(&mut self, number: u64, now: Instant) {
+        if let Some((_, until)) = self.gone.iter_mut().find(|(gone, _)| *gone == number) {
+            *until = (*until).min(now + TRAILS);
+        }
+        self.wake_first();
     }
 
     pub(super) fn returns(&mut self, number: u64, waiter: Arc<Notify>) {
@@ -194,9 +209,7 @@ impl<Q> State<Q> {
     }
 
     fn forget_gone(&mut self, now: Instant) {
-        while self.gone.front().is_some_and(|(_, until)| *until <= now) {
-            self.gone.pop_front();
-        }
+        self.gone.retain(|(_, until)| *until > now);
     }
 
     /// Holds a question until one of the calls is left; says under which number.

@@ -5,6 +5,7 @@
 
 use super::seat::Seat;
 use super::state::Turn;
+use super::style::Shown;
 use super::{Floor, Full};
 use std::future::pending;
 use std::sync::Arc;
@@ -28,7 +29,14 @@ pub(super) async fn enter<Q>(floor: &Arc<Floor<Q>>) -> Result<Seat<Q>, Full> {
             return Ok(Seat::new(floor.clone(), number, woken));
         }
         if state.waiting() >= floor.bounds.waiting {
-            return Err(Full);
+            return match floor.style.now() {
+                Shown::Beside => Err(Full),
+                // Only a precaution is given up: what cannot be told apart then is held.
+                Shown::Nothing | Shown::Calm | Shown::Asks => {
+                    let (number, woken) = state.sit(now);
+                    Ok(Seat::new(floor.clone(), number, woken))
+                }
+            };
         }
         let woken = Arc::new(Notify::new());
         state.wait(woken.clone());

@@ -173,6 +173,7 @@ async fn attempt(
         Box::pin(level::settle(&asker)).await;
     }
     let seat = seat(legacy, &session, &call).await?;
+    sent.seat = seat.as_ref().map(Seat::number);
     let body = request::to_legacy(&call.request, call.method, session.initialized.revision, number);
     sent.number = Some(number);
     let waiting = Some(call.meter.sent(Era::Legacy));

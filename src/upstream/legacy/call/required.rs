@@ -15,7 +15,7 @@ use crate::translate::question::{Need, url_required};
 use crate::translate::result;
 use crate::wire::jsonrpc::{Response, RpcError};
 use crate::wire::method::Method;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 impl Stream<'_> {
     /// Ends with `Again` once all pages were accepted.
@@ -51,7 +51,10 @@ impl Stream<'_> {
             }
         }
         // Consent is not completion: sent again at once, most calls would only be refused again (B4.2).
-        let _ = timeout(shared.settings.timeouts.url, self.session.completed(&ids)).await;
+        // The call itself needs time as well.
+        let left = self.turn.call.deadline.saturating_duration_since(Instant::now());
+        let wait = shared.settings.timeouts.url.min(left / 2);
+        let _ = timeout(wait, self.session.completed(&ids)).await;
         Err(Trouble::Again)
     }
 

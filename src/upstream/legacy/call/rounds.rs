@@ -23,6 +23,7 @@ use crate::translate::notify::cancelled_request;
 use crate::translate::question::{Asked, Kind, Need, Question};
 use crate::wire::jsonrpc::{Id, Notification, Request};
 use crate::wire::payload::Payload;
+use crate::wire::version::LegacyRevision;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -284,6 +285,15 @@ impl Stream<'_> {
             return Fault::new(FaultKind::Unanswered, text);
         }
         self.not_asked(NotAsked::Undeclared, need.required());
+        let revision = self.session.initialized.revision;
+        if declared.allows(need, LegacyRevision::LATEST) && !declared.allows(need, revision) {
+            let text = format!(
+                "the server asks for {}, which its revision {} does not have",
+                need.name(),
+                revision.as_str()
+            );
+            return Fault::new(FaultKind::Unanswered, text);
+        }
         let text = format!(
             "the server needs a client capability that the request does not declare: {}",
             need.name()
