@@ -1,7 +1,7 @@
 //! What came back for one POST: messages one after another, a bare acceptance, or a refusal.
 //!
 //! Owns reading both answer styles (a JSON body, an event stream) into parsed messages, one at a time and bounded, a
-//! large result in translated pieces where it may pass so (`gather`, `pass`), and the body of a refusal. Does not own what a refusal means: the era drivers decide that by status and code.
+//! large result in translated pieces where it may pass so, or not yet where nobody is there to take it (`gather`, `pass`), and the body of a refusal. Does not own what a refusal means: the era drivers decide that by status and code.
 //! Rules: A12, A13.7, A14.1 (arrays from a 2025-03-26 server); cases C11, C13, C31, C36.
 
 use super::legacy::Held;
@@ -152,7 +152,7 @@ impl Messages {
             source,
             queue: VecDeque::new(),
             limits,
-            bounds: Bounds { message_bytes, flow_bytes: usize::MAX, plan: None },
+            bounds: Bounds { message_bytes, flow_bytes: usize::MAX, plan: None, waits: false },
             gather: Gather::default(),
             flow: None,
             error: false,
@@ -179,10 +179,14 @@ impl Messages {
                 self.moved = true;
                 return Ok(Some(Arrival::Message(message)));
             }
+            if self.flow.is_some() {
+                self.moved = true;
+                return Ok(Some(Arrival::Flow));
+            }
             match &mut self.source {
                 Source::Done => return Ok(None),
                 Source::Other(media_type) => return Err(Break::ContentType(std::mem::take(media_type))),
-                Source::Json(body) => match frame(body).await? {
+                Source::Json(body) => match more(body, self.bounds.stop(self.gather.len())).await? {
                     // One that is there as a whole is taken as a whole.
                     Some(data) if body.is_end_stream() => {
                         self.gather.hold(data, self.bounds.message_bytes)?;
@@ -205,7 +209,7 @@ impl Messages {
                         self.take(text)?;
                     }
                     Some(Err(sse::SseError::TooLarge { .. })) => return Err(Break::TooLarge),
-                    None => match frame(body).await? {
+                    None => match more(body, self.bounds.stop(self.gather.len() + decoder.held())).await? {
                         Some(data) => decoder.feed(data),
                         None => return Ok(None),
                     },
@@ -225,10 +229,6 @@ impl Messages {
                         None => return Ok(None),
                     },
                 },
-            }
-            if self.flow.is_some() {
-                self.moved = true;
-                return Ok(Some(Arrival::Flow));
             }
         }
     }
@@ -357,6 +357,14 @@ where
         gather.hold(data, limit)?;
     }
     Ok(gather.join())
+}
+
+/// The next bytes of a body; never, where `stop` says that they stay at the server, unless nothing more will come.
+async fn more(body: &mut Incoming, stop: bool) -> Result<Option<Bytes>, Break> {
+    if stop && !body.is_end_stream() {
+        std::future::pending::<()>().await;
+    }
+    frame(body).await
 }
 
 /// The next bytes of a body.

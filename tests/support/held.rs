@@ -3,14 +3,18 @@
 //! Owns the way from the test to the connection, and whether the other side still holds it open. Does not own what is
 //! written (`gets`, `calls`, or the test).
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::sync::mpsc;
 
 use super::Reply;
 
+const JSON_HEAD: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+
 enum Order {
     Head,
+    JsonHead,
     Bytes(Vec<u8>),
     Whole(u16, String),
     End,
@@ -21,6 +25,7 @@ enum Order {
 pub struct Held {
     orders: mpsc::UnboundedSender<Order>,
     open: AtomicBool,
+    written: AtomicUsize,
 }
 
 pub struct Orders(mpsc::UnboundedReceiver<Order>);
@@ -28,7 +33,7 @@ pub struct Orders(mpsc::UnboundedReceiver<Order>);
 impl Held {
     pub fn new(open: bool) -> (Self, Orders) {
         let (orders, ordered) = mpsc::unbounded_channel();
-        (Self { orders, open: AtomicBool::new(open) }, Orders(ordered))
+        (Self { orders, open: AtomicBool::new(open), written: AtomicUsize::new(0) }, Orders(ordered))
     }
 
     /// Neither side has ended it.
@@ -45,11 +50,21 @@ impl Held {
         self.order(Order::Head);
     }
 
+    /// The head of a JSON body that is written bit by bit.
+    pub fn json_head(&self) {
+        self.order(Order::JsonHead);
+    }
+
+    /// Bytes of the body that have found room on the connection.
+    pub fn written(&self) -> usize {
+        self.written.load(Ordering::SeqCst)
+    }
+
     pub fn event(&self, message: &str) {
         self.bytes(format!("event: message\ndata: {message}\n\n").as_bytes());
     }
 
-    /// On the event stream, in a write of their own.
+    /// In a write of their own, on an event stream if nothing has begun.
     pub fn bytes(&self, bytes: &[u8]) {
         self.order(Order::Bytes(bytes.to_vec()));
     }
@@ -90,7 +105,14 @@ impl Held {
             }
             match order {
                 Some(Order::Head) => {}
-                Some(Order::Bytes(bytes)) => reply.chunk(&bytes).await,
+                Some(Order::JsonHead) => {
+                    reply.raw(JSON_HEAD).await;
+                    begun = true;
+                }
+                Some(Order::Bytes(bytes)) => {
+                    reply.chunk(&bytes).await;
+                    self.written.fetch_add(bytes.len(), Ordering::SeqCst);
+                }
                 Some(Order::Whole(status, body)) => {
                     self.set_open(false);
                     return reply.json(status, &body).await;

@@ -1,7 +1,8 @@
 //! A message that has begun to come and is not whole yet.
 //!
 //! Owns holding it, bounded by `message_bytes` and in hardly more memory than it has bytes, and noticing when it may
-//! pass on while it comes (`flow_bytes`, `translate::flow`). Does not read it: that is for whoever takes it whole.
+//! pass on while it comes, or has to stay at the server for now (`flow_bytes`, `translate::flow`). Does not read it: that is
+//! for whoever takes it whole.
 
 use super::Break;
 use crate::translate::flow::{Flow, Plan};
@@ -19,9 +20,18 @@ const BLOCK: usize = 64 * 1024;
 pub(super) struct Bounds {
     /// Bytes of one that is held.
     pub(super) message_bytes: usize,
-    /// Bytes from which on it passes instead, if it may.
+    /// Bytes from which on it passes instead, if it may, or is read no further, if it has to wait.
     pub(super) flow_bytes: usize,
     pub(super) plan: Option<Plan>,
+    /// There is nobody to whom it could go.
+    pub(super) waits: bool,
+}
+
+impl Bounds {
+    /// Whether so much is held of a message that no more of it is read for now.
+    pub(super) fn stop(&self, held: usize) -> bool {
+        self.waits && held > self.flow_bytes
+    }
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +53,10 @@ enum Probe {
 }
 
 impl Gather {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     pub(super) fn hold(&mut self, piece: Bytes, limit: usize) -> Result<(), Break> {
         if piece.len() > limit.saturating_sub(self.len) {
             return Err(Break::TooLarge);
@@ -69,14 +83,8 @@ impl Gather {
         if self.len <= bounds.flow_bytes {
             return settle(self.len);
         }
-        if matches!(self.probe, Probe::Idle) {
-            // Almost always what has come says enough, so this is its first and only reading.
-            let mut flow = Flow::new(plan.clone());
-            self.flush();
-            if self.pieces.iter().try_for_each(|piece| flow.feed(piece)).is_ok() && flow.is_underway() {
-                *self = Self::default();
-                return Ok(Some(flow));
-            }
+        if let Some(flow) = self.pass(bounds) {
+            return Ok(Some(flow));
         }
         if !self.looks_good(plan, &piece) {
             return settle(self.len);
@@ -87,6 +95,23 @@ impl Gather {
             flow.feed(&piece)?;
         }
         Ok(Some(flow))
+    }
+
+    /// The message on its way, if it can pass on with what has come of it.
+    pub(super) fn pass(&mut self, bounds: &Bounds) -> Option<Flow> {
+        let plan = bounds.plan.as_ref().filter(|_| self.len > bounds.flow_bytes)?;
+        if !matches!(self.probe, Probe::Idle) {
+            return None;
+        }
+        // Almost always what has come says enough, so this is its first and only reading.
+        let mut flow = Flow::new(plan.clone());
+        self.flush();
+        let fed = self.pieces.iter().try_for_each(|piece| flow.feed(piece));
+        let passes = fed.is_ok() && flow.is_underway();
+        passes.then(|| {
+            *self = Self::default();
+            flow
+        })
     }
 
     /// Looks at each byte once.

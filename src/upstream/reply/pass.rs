@@ -1,7 +1,8 @@
 //! A result that passes: taken in piece by piece, given on translated.
 //!
-//! Owns the reading of such a message up to its end, and what each way of breaking off is called. Nothing is read from
-//! the server unless a piece is asked for, so who takes slowly slows the server down.
+//! Owns the reading of such a message up to its end, what each way of breaking off is called, and that a large one stays
+//! at the server while there is nobody to take it. Nothing is read from the server unless a piece is asked for, so who takes
+//! slowly slows the server down.
 
 use super::{Break, Messages, Source, frame};
 use crate::translate::flow::{Plan, Stop};
@@ -70,15 +71,26 @@ impl Messages {
     }
 
     /// Lets a large result pass by `plan` from `flow_bytes` on; without one, and until it is one, it is held. May be said
-    /// anew as long as none passes.
-    pub(in crate::upstream) fn pass_by(&mut self, plan: Option<Plan>, flow_bytes: usize) {
+    /// anew as long as none passes. Whether one passes now, of which so much had come before.
+    pub(in crate::upstream) fn pass_by(&mut self, plan: Option<Plan>, flow_bytes: usize) -> bool {
         self.bounds.plan = plan.filter(|_| flow_bytes < self.bounds.message_bytes);
         self.bounds.flow_bytes = flow_bytes;
+        self.bounds.waits = false;
         if self.bounds.plan.is_some()
             && let Source::Events(_, decoder) = &mut self.source
         {
             decoder.allow(self.bounds.message_bytes.saturating_add(ONE_READ));
         }
+        self.flow = self.flow.take().or_else(|| self.gather.pass(&self.bounds).map(Box::new));
+        self.flow.is_some()
+    }
+
+    /// Nobody is there to take a result: until [`pass_by`](Self::pass_by) is said, no more is read once `flow_bytes` of a
+    /// message have come that is not whole, which slows the server down.
+    pub(in crate::upstream) fn wait(&mut self, flow_bytes: usize) {
+        self.bounds.plan = None;
+        self.bounds.flow_bytes = flow_bytes;
+        self.bounds.waits = true;
     }
 }
 

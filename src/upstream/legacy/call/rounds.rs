@@ -196,8 +196,12 @@ impl Stream<'_> {
         self.sent.call = call.clone();
         self.turn.next(self.watch, call, sender);
         let Some(source) = source else { return Ok(()) };
-        self.passing_again(source);
         self.aside = self.turn.wants.aside(&self.session, self.number);
+        if self.passing_again(source) {
+            // The server has begun its answer, so it waits for none.
+            self.sent.asking.clear();
+            return Ok(());
+        }
         // Without a question the call may ask another one at any time: only when it is its turn (B5).
         let all = self.sent.asking.open.iter().all(|open| answers.iter().any(|(key, _)| *key == open.key));
         match &self.seat {
@@ -241,9 +245,12 @@ impl Stream<'_> {
         self.take_up(retry, None).await
     }
 
-    fn passing_again(&self, source: &mut Source) {
-        if let Source::Open(messages) = source {
-            self.let_pass(messages);
+    /// Whether a result goes on that waited for the client.
+    fn passing_again(&self, source: &mut Source) -> bool {
+        match source {
+            Source::Open(messages) => self.let_pass(messages),
+            // Said when it is open.
+            Source::Sent(_) | Source::Reopening(_) => false,
         }
     }
 

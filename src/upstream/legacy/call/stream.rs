@@ -124,6 +124,7 @@ impl<'a> Stream<'a> {
         }
         // The server waits for no answer any more.
         self.due = None;
+        self.bringing = None;
         if let Ok(finish) = &finish {
             // A result that still comes is one that a server can be told to stop.
             if !matches!(finish, Finish::Flow(_)) {
@@ -254,18 +255,20 @@ impl<'a> Stream<'a> {
         Ok(None)
     }
 
-    /// Lets a large result of this call go on while it comes, under the id of the request that waits for it, if one does.
-    pub(super) fn let_pass(&self, messages: &mut Messages) {
+    /// Lets a large result of this call go on while it comes, under the id of the request that waits for it. If none does,
+    /// the result waits at the server (invariant 5). Whether it goes on now.
+    pub(super) fn let_pass(&self, messages: &mut Messages) -> bool {
         let shared = &self.legacy.shared;
-        let plan = if self.turn.is_here() {
-            let info = self.session.initialized.server_info.clone();
-            let most = shared.settings.limits.message_bytes;
-            let id = self.turn.id().clone();
-            Plan::new(self.turn.call.method, self.number, id, info, shared.limits, most)
-        } else {
-            None
-        };
-        messages.pass_by(plan, shared.settings.limits.flow_bytes);
+        let limits = &shared.settings.limits;
+        if !self.turn.is_here() {
+            messages.wait(limits.flow_bytes);
+            return false;
+        }
+        let info = self.session.initialized.server_info.clone();
+        let id = self.turn.id().clone();
+        let plan =
+            Plan::new(self.turn.call.method, self.number, id, info, shared.limits, limits.message_bytes);
+        messages.pass_by(plan, limits.flow_bytes)
     }
 
     /// Hands the result on as it comes. Once a piece is out there is no way back: no resuming, no other answer.
