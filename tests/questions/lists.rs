@@ -1,9 +1,13 @@
 //! D44, B1.12, D29: requests that may not be answered `input_required`: the server is answered at once, the client never
 //! asked.
 
-use crate::stage::{Stage, asking, done, ends_with};
-use crate::support::questions::{ALL, ROOTS, elicit, elicit_url, roots, sample, url_required};
-use crate::support::{Ask, Calls, Gets, LegacyServer, Value, json, list, pass};
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::stage::{QUESTIONS_REFUSED, Stage, asking, done, ends_with};
+use crate::support::questions::{ALL, ROOTS, elicit, elicit_url, request, roots, sample, url_required};
+use crate::support::{Ask, Calls, Gets, LegacyServer, Net, Proxy, Reply, Value, call, json, list, pass};
 
 const METHODS: [&str; 5] =
     ["tools/list", "prompts/list", "resources/list", "resources/templates/list", "completion/complete"];
@@ -120,6 +124,61 @@ async fn b1_12_roots_of_the_same_principal_only() {
     assert_eq!(stage.refused("9", "roots/list").await, -32601);
     call.result(result("tools/list"));
     done(client).await.result();
+}
+
+/// On the stream of `initialize`, of which there is no session yet: each is answered at once, and the session opens.
+#[tokio::test(start_paused = true)]
+async fn b1_12_during_initialize() {
+    let cancelled = json!({"result": {"action": "cancel"}});
+    let asked = [
+        (elicit("7", "m"), cancelled.clone(), "method"),
+        (elicit_url("7", "m", "e"), cancelled, "method"),
+        (sample("7", "p"), json!({"error": -1}), "method"),
+        (roots("7"), json!({"error": -32601}), "method"),
+        (request("7", "tasks/get", r#"{"taskId":"t"}"#), json!({"error": -32601}), "method"),
+        (request("7", "elicitation/create", "{}"), json!({"error": -32602}), "malformed"),
+        (request("7", "ping", "{}"), json!({"result": {}}), ""),
+    ];
+    for caps in [ALL, "{}"] {
+        for (question, wanted, reason) in &asked {
+            let (net, own) = (Net::new(), LegacyServer::telling());
+            let (answered, question) = (Arc::new(Notify::new()), question.clone());
+            let (of_it, waits) = (own.clone(), Arc::clone(&answered));
+            let server = own.on("response", move |_, reply: Reply| {
+                answered.notify_one();
+                reply.empty(202)
+            });
+            let server = server.on("initialize", move |seen, reply: Reply| {
+                let (own, waits, question) = (of_it.clone(), Arc::clone(&waits), question.clone());
+                async move {
+                    let mut reply = reply.with("Mcp-Session-Id", &own.mint());
+                    reply.stream().await;
+                    reply.event(&question).await;
+                    waits.notified().await;
+                    reply.result_event(&seen, &own.initialize_result()).await;
+                    reply.end().await;
+                }
+            });
+            let up = server.start(&net);
+            let proxy = Proxy::start(&net).await;
+            proxy.send(&call("echo", "{}").caps(caps)).await.result();
+            let answer = up.wait("response", 1).await[0].clone();
+            assert_eq!(answer.session().as_deref(), Some("S1"));
+            let answer = answer.json();
+            assert_eq!(answer["id"], 7);
+            let found = match answer.get("result") {
+                Some(result) => json!({"result": result}),
+                None => json!({"error": answer["error"]["code"]}),
+            };
+            assert_eq!(&found, wanted, "{answer}");
+            let metrics = proxy.metrics();
+            let counted = |line: &&str| line.starts_with(QUESTIONS_REFUSED) && !line.ends_with(" 0");
+            let refused: Vec<_> = metrics.lines().filter(counted).collect();
+            assert_eq!(refused.len(), usize::from(!reason.is_empty()), "{refused:?}");
+            assert!(refused.iter().all(|line| line.contains(reason) && line.ends_with(" 1")), "{refused:?}");
+            assert_eq!(up.posts("initialize").len(), 1);
+        }
+    }
 }
 
 /// With nothing but a list in flight, a question on the GET stream has no candidate (B5).

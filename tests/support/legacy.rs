@@ -202,14 +202,16 @@ impl LegacyServer {
         if !self.sessions {
             return reply.result(seen, &result).await;
         }
-        let session = {
-            let mut state = self.state.lock().unwrap();
-            state.minted += 1;
-            let session = format!("S{}", state.minted);
-            state.live.insert(session.clone());
-            session
-        };
-        reply.with("Mcp-Session-Id", &session).result(seen, &result).await;
+        reply.with("Mcp-Session-Id", &self.mint()).result(seen, &result).await;
+    }
+
+    /// The id of another session.
+    pub fn mint(&self) -> String {
+        let mut state = self.state.lock().unwrap();
+        state.minted += 1;
+        let session = format!("S{}", state.minted);
+        state.live.insert(session.clone());
+        session
     }
 
     async fn serve(&self, brief: &str, seen: Arc<Seen>, reply: Reply) {
@@ -247,7 +249,8 @@ impl LegacyServer {
             (true, Some(id)) if !state.live.contains(&id) => return Err((404, "Session not found")),
             (true, Some(id)) => id,
         };
-        let early = seen.brief() != "notifications/initialized" && !state.initialized.contains(&session);
+        let at_any_time = matches!(seen.brief().as_str(), "notifications/initialized" | "response");
+        let early = !at_any_time && !state.initialized.contains(&session);
         if early && seen.verb == "POST" {
             return Err((400, "Bad Request: notifications/initialized has not come"));
         }

@@ -1,7 +1,8 @@
 //! Opening a session: `initialize`, then `notifications/initialized`, and only then anything else (A1.1, A2.1).
 //!
-//! Owns the handshake, what is declared in it (A3.5), and the reading of its refusals. The handshake runs in a task of its own (see `pool`), under the
-//! headers of the request that made it necessary.
+//! Owns the handshake, what is declared in it (A3.5), the reading of its refusals, and what a server is answered that asks
+//! something before it has answered (B1.12). The handshake runs in a task of its own (see `pool`), under the headers of the
+//! request that made it necessary.
 
 use super::super::Shared;
 use super::super::reply::{Messages, NoAnswer, Refusal, Reply};
@@ -9,13 +10,14 @@ use super::attribution::{Bounds, Floor, Style};
 use super::listeners::Listeners;
 use super::session::{Goodbye, Session, SessionKey};
 use crate::exchange::{Fault, FaultKind, Principal};
-use crate::telemetry::metrics::Opened;
+use crate::telemetry::metrics::{NotAsked, Opened};
+use crate::translate::answer::{self, Why};
 use crate::translate::capabilities::Capabilities;
 use crate::translate::discover::{self, Initialized};
-use crate::translate::question::Question;
+use crate::translate::question::{Asked, Question};
 use crate::wire::headers;
 use crate::wire::json::Kind;
-use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Response};
+use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Request, Response};
 use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
@@ -256,7 +258,7 @@ async fn confirm(shared: &Shared, opener: &Opener, session: &Session) -> Result<
     Err(refusal.fault("`notifications/initialized`").into())
 }
 
-/// The answer to `initialize`. Of what a server may send before it, only a `ping` needs an answer (A1.2).
+/// The answer to `initialize`. Of what a server may send before it, requests need an answer (A1.2, B1.12).
 async fn answer(
     shared: &Arc<Shared>,
     opener: &Opener,
@@ -269,22 +271,36 @@ async fn answer(
             Message::Response(response) if response.answers(number) || response.id.is_none() => {
                 return Ok(response);
             }
-            Message::Request(asked) if asked.method == "ping" => {
+            Message::Request(asked) => {
                 let mut head = shared.heads.legacy(&opener.headers, None);
                 if let Some(id) = id {
                     head.headers.insert(headers::MCP_SESSION_ID, id.clone());
                 }
-                let pong = format!(
-                    r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#,
-                    String::from_utf8_lossy(asked.id.raw())
-                );
                 // Bounded with the whole handshake.
-                shared.transport.send(head, Payload::from(pong)).await?;
+                shared.transport.send(head, early(shared, opener, &asked)).await?;
             }
-            Message::Response(_) | Message::Request(_) | Message::Notification(_) => {}
+            Message::Response(_) | Message::Notification(_) => {}
         }
     }
     Err(super::super::reply::Break::Body.into())
+}
+
+/// What a server is answered that asks before there is a session: nobody can be asked anything yet.
+fn early(shared: &Shared, opener: &Opener, asked: &Request) -> Payload {
+    let (why, message) = match Question::of(asked, &opener.capabilities, shared.limits) {
+        Asked::Ping => return answer::pong(asked),
+        Asked::Unknown => (NotAsked::Method, answer::unknown(asked)),
+        Asked::Malformed(what) => (NotAsked::Malformed, answer::malformed(asked, what)),
+        Asked::Question(question) => (NotAsked::Method, answer::refused(&question, Why::NotPossible)),
+    };
+    shared.metrics.question_refused(why);
+    tracing::info!(
+        upstream = %shared.settings.name,
+        why = why.label(),
+        method = ?asked.method.chars().take(64).collect::<String>(),
+        "a server's question in the middle of `initialize` was put to no client"
+    );
+    message
 }
 
 fn refused(refusal: &Refusal) -> OpenFault {
