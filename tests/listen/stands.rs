@@ -110,6 +110,38 @@ async fn a13_5_it_is_taken_up_again() {
     assert_eq!(stage.gets.now(), 1);
 }
 
+/// A balancer cuts what is quiet: a call that comes in the pause after that has the stream opened before it is sent, else
+/// the server would drop its question. One that cannot be opened keeps calls waiting a few times only.
+#[tokio::test(start_paused = true)]
+async fn b5_a_call_does_not_go_without_a_stream_that_was_cut() {
+    let stage = Stage::new().await;
+    stage.proxy.send(&asking()).await.result();
+    pass(60_000).await;
+    stage.gets.wait(1).await.cut();
+    pass(50).await;
+    stage.proxy.send(&asking()).await.result();
+    let order = stage.up.briefs();
+    let last = |what: &str| order.iter().rposition(|brief| brief == what);
+    assert!(last("GET") < last("tools/call"), "the stream first: {order:?}");
+    assert_eq!((stage.gets.all().len(), stage.gets.now()), (2, 1));
+    let stage = Stage::of(
+        LegacyServer::telling(),
+        Gets::script(|n| match n {
+            0 => Begin::Open,
+            _ => Begin::Empty(503),
+        }),
+    )
+    .await;
+    stage.proxy.send(&asking()).await.result();
+    pass(60_000).await;
+    stage.gets.wait(1).await.cut();
+    pass(50).await;
+    for _ in 0..10 {
+        stage.proxy.send(&asking()).await.result();
+    }
+    assert!(stage.gets.all().len() <= 6, "{}", stage.gets.all().len());
+}
+
 /// A12.14: asked for once, and no call minds.
 #[tokio::test(start_paused = true)]
 async fn b5_a_server_without_one_is_not_asked_again() {

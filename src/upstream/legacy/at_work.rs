@@ -10,6 +10,7 @@ use super::pool::Lease;
 use crate::exchange::Call;
 use crate::wire::payload::Payload;
 use std::sync::Arc;
+use tokio::time::timeout;
 use tracing::Instrument;
 
 /// What has been sent for the call, for its cancellation.
@@ -59,7 +60,7 @@ impl Drop for AtWork {
         let stopped = self.reason == CLIENT_GONE && legacy.shared.shutdown.is_cut();
         let reason = if stopped { "the proxy was stopped" } else { self.reason };
         let cancel = async move { cancel(&legacy, sent, reason).await };
-        // Owned by the tracker; bounded by the time that `initialize` may take for each message. A task, since nobody may
+        // Owned by the tracker; bounded by the time that `initialize` may take. A task, since nobody may
         // poll the call any more: who waited for it has its outcome or has gone.
         drop(self.legacy.shared.shutdown.spawn(cancel.in_current_span()));
     }
@@ -72,13 +73,20 @@ async fn cancel(legacy: &Arc<Legacy>, sent: Sent, reason: &'static str) {
     let cancelled = Payload::from(format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number},"reason":"{reason}"}}}}"#
     ));
-    for message in asking.last_words().into_iter().chain([cancelled]) {
-        if let Err(fault) = legacy.post(lease.session(), &call.headers, message).await {
-            tracing::debug!(upstream = %legacy.shared.settings.name, %fault, "a cancellation did not reach the upstream server");
-            return;
+    // Whatever becomes of the answers, the cancellation goes too; all of it within the time of one message.
+    let told = async {
+        let mut told = false;
+        for message in asking.last_words().into_iter().chain([cancelled]) {
+            let posted = legacy.post(lease.session(), &call.headers, message).await;
+            told = posted.is_ok();
+            if let Err(fault) = posted {
+                tracing::debug!(upstream = %legacy.shared.settings.name, %fault, "a cancellation did not reach the upstream server");
+            }
         }
-    }
-    if let Some(seat) = seat {
+        told
+    };
+    let told = timeout(legacy.shared.settings.timeouts.initialize, told).await;
+    if let Some(seat) = seat.filter(|_| told == Ok(true)) {
         lease.session().floor.is_told(seat);
     }
 }

@@ -134,7 +134,7 @@ impl Legacy {
     async fn post(&self, session: &Session, client: &HeaderMap, message: Payload) -> Result<(), Fault> {
         match self.post_once(session, client, message).await? {
             None => Ok(()),
-            Some(refusal) => Err(refusal.fault("a notification")),
+            Some(refusal) => Err(refusal.fault("a message")),
         }
     }
 

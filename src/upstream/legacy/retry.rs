@@ -39,7 +39,7 @@ impl Legacy {
             return Err(self.refused(StateRefused::Unreadable, "`requestState` must be a string"));
         };
         let state_refused = |refused: Refused| self.refused(counted(refused), refused.to_string());
-        let owner = owner(&shared.settings.name, &call);
+        let owner = owner(&shared.settings, &call);
         let claim = match self.parked.find(&state, owner, call.id()).map_err(state_refused)? {
             Found::Claim(claim) => claim,
             Found::Again(outcome) => return Ok(Some(outcome)),

@@ -8,7 +8,7 @@ use super::attribution::{Floor, Full, Seat};
 use super::beside::Beside;
 use super::feed::Line;
 use super::listeners::Presence;
-use crate::config::Affinity;
+use crate::config::{self, Affinity};
 use crate::exchange::{Call, Principal};
 use crate::telemetry::metrics::ReadySession;
 use crate::translate::capabilities::Capabilities;
@@ -40,23 +40,17 @@ pub(super) struct SessionKey {
 
 impl SessionKey {
     pub(super) fn of(call: &Call, shared: &Shared) -> Self {
-        let affinity = match &shared.settings.session.affinity {
-            None => None,
-            Some(Affinity::Header(name)) => {
-                call.headers.get(name.as_str()).map(|value| Sha256::digest(value.as_bytes()).into())
-            }
-            Some(Affinity::Meta(key)) => {
-                let meta = call.request.params.meta();
-                meta.and_then(|meta| meta.first(&call.request.text, key))
-                    .map(|span| Sha256::digest(span.of(&call.request.text)).into())
-            }
-        };
         let capabilities = if shared.settings.interactive {
             Capabilities::of(&call.request, shared.limits)
         } else {
             Capabilities::none()
         };
-        Self { principal: call.principal, capabilities, affinity, number: 0 }
+        Self {
+            principal: call.principal,
+            capabilities,
+            affinity: affinity(call, &shared.settings),
+            number: 0,
+        }
     }
 
     /// The key of another session for the same calls.
@@ -80,6 +74,19 @@ impl SessionKey {
 
     pub(super) fn capabilities(&self) -> &Capabilities {
         &self.capabilities
+    }
+}
+
+/// What tells apart conversations of one principal, by the settings (B7).
+pub(super) fn affinity(call: &Call, settings: &config::Upstream) -> Option<[u8; 32]> {
+    match settings.session.affinity.as_ref()? {
+        Affinity::Header(name) => {
+            call.headers.get(name.as_str()).map(|value| Sha256::digest(value.as_bytes()).into())
+        }
+        Affinity::Meta(key) => {
+            let value = call.request.params.meta()?.first(&call.request.text, key)?;
+            Some(Sha256::digest(value.of(&call.request.text)).into())
+        }
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) enum Source {
     Sent(Sending),
     Open(Messages),
     Reopening(Reopening),
+    /// Taken by whoever passes the result on.
+    Over,
 }
 
 /// What came of a source.
@@ -63,6 +65,7 @@ impl Source {
                 Err(broken) => Came::Broken(broken),
             },
             Source::Reopening(reopening) => Came::Reopened(reopening.await),
+            Source::Over => std::future::pending().await,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::rounds::counted;
 use super::stream::Stream;
 use super::waits::Away;
 use crate::exchange::{Fault, FaultKind, Outcome};
-use crate::telemetry::metrics::Way;
+use crate::telemetry::metrics::{NotAsked, UpstreamLimit, Way};
 use crate::translate::question::{Need, url_required};
 use crate::translate::result;
 use crate::wire::jsonrpc::{Response, RpcError};
@@ -31,6 +31,13 @@ impl Stream<'_> {
         };
         if !self.session.capabilities().allows(Need::Url, self.session.initialized.revision) {
             return Err(self.missing(Need::Url).into());
+        }
+        let limits = &shared.settings.limits;
+        let bytes: usize = pages.iter().map(|page| page.entry.len()).sum();
+        if pages.len() > limits.questions || bytes > limits.question_bytes {
+            shared.metrics.limit(UpstreamLimit::Questions);
+            self.not_asked(NotAsked::Full, "upstream.*.limits.questions, upstream.*.limits.question_bytes");
+            return Ok(self.spell(response));
         }
         let ids: Vec<_> = pages.iter().map(|page| page.elicitation_id.clone()).collect();
         for page in pages {

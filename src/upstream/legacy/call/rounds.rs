@@ -9,11 +9,13 @@ use super::super::super::parked::{Full, Owner, Retry, Slot};
 use super::super::ask::Asker;
 use super::super::attribution::Seat;
 use super::super::level;
+use super::super::session::affinity;
 use super::Trouble;
 use super::asking::Asking;
 use super::reopen::Source;
 use super::stream::Stream;
 use super::waits::{Away, Bringing, Due, Undelivered};
+use crate::config;
 use crate::exchange::{Call, Fault, FaultKind, Outcome};
 use crate::telemetry::metrics::{Limit, NotAsked, QuestionKind, UpstreamLimit, Way};
 use crate::translate::answer::{self, Answer, Why};
@@ -121,6 +123,10 @@ impl Stream<'_> {
         let open = &mut self.sent.asking.open;
         if let Some(at) = open.iter().position(|open| !declared.allows(open.question.need, revision)) {
             let refused = open.remove(at);
+            if refused.elicitation_id.is_some() {
+                // No request of the server stands behind it.
+                return Err(self.missing(refused.question.need).into());
+            }
             return self.undeclared(refused.question).await;
         }
         if shared.shutdown.is_draining() {
@@ -158,7 +164,7 @@ impl Stream<'_> {
 
     fn admit(&self) -> Result<Slot, Trouble> {
         let shared = &self.legacy.shared;
-        let owner = owner(&shared.settings.name, &self.turn.call);
+        let owner = owner(&shared.settings, &self.turn.call);
         self.legacy.parked.admit(owner).map_err(|full| {
             let (limit, setting) = match full {
                 Full::All => (Limit::Parked, "limits.parked"),
@@ -250,7 +256,7 @@ impl Stream<'_> {
         match source {
             Source::Open(messages) => self.let_pass(messages),
             // Said when it is open.
-            Source::Sent(_) | Source::Reopening(_) => false,
+            Source::Sent(_) | Source::Reopening(_) | Source::Over => false,
         }
     }
 
@@ -309,7 +315,7 @@ impl Stream<'_> {
             .with_data(format!("{{\"requiredCapabilities\":{}}}", need.required()))
     }
 
-    fn not_asked(&self, why: NotAsked, detail: &str) {
+    pub(super) fn not_asked(&self, why: NotAsked, detail: &str) {
         self.legacy.shared.metrics.question_refused(why);
         tracing::info!(
             upstream = %self.legacy.shared.settings.name,
@@ -348,11 +354,15 @@ impl Stream<'_> {
     }
 }
 
-/// Whose call it is, and which.
-pub(in crate::upstream::legacy) fn owner(upstream: &str, call: &Call) -> Owner {
+/// Whose call it is, and which: of one upstream, and in one conversation where they are told apart.
+pub(in crate::upstream::legacy) fn owner(settings: &config::Upstream, call: &Call) -> Owner {
     let mut hash = Sha256::new();
     hash.update(input_required::digest(&call.request));
-    hash.update(upstream);
+    if let Some(affinity) = affinity(call, settings) {
+        hash.update(affinity);
+    }
+    // Last, since it is of no fixed length.
+    hash.update(&settings.name);
     Owner { principal: call.principal, request: hash.finalize().into() }
 }
 

@@ -58,6 +58,14 @@ pub(super) struct Stream<'a> {
     waiting: Option<Waiting>,
 }
 
+/// What is to be done about what came.
+#[allow(clippy::large_enum_variant, reason = "lives for one match")]
+enum Sorted {
+    Finish(Finish),
+    Message(Box<Message>),
+    Nothing,
+}
+
 /// How the server's part ended.
 #[allow(clippy::large_enum_variant, reason = "lives for one match")]
 enum Finish {
@@ -138,7 +146,7 @@ impl<'a> Stream<'a> {
         }
         match finish? {
             Finish::Response(response) => self.outcome(&response).await,
-            Finish::Flow(messages) => self.flow(messages).await,
+            Finish::Flow(messages) => Box::pin(self.flow(messages)).await,
             Finish::Refused(refusal) => self.refused(refusal),
         }
     }
@@ -176,49 +184,68 @@ impl<'a> Stream<'a> {
     async fn until_answer(&mut self, mut source: Source) -> Result<Finish, Trouble> {
         let mut resumption = Resumption::new(self.legacy);
         loop {
-            let came = match self.next(&mut source).await? {
-                Some(came) => came,
-                None => continue,
+            let Some(came) = self.next(&mut source).await? else { continue };
+            // Sorted apart, so that nothing large is kept over the wait that some of it takes.
+            let message = match self.sort(came, &mut source, &mut resumption)? {
+                Sorted::Finish(finish) => return Ok(finish),
+                Sorted::Message(message) => message,
+                Sorted::Nothing => continue,
             };
-            let (ended, broken) = match (came, source) {
-                (Came::Replied(reply), _) => match self.replied(reply)? {
-                    Replied::Open(open) => {
-                        source = open;
-                        continue;
-                    }
-                    Replied::Over(finish) => return Ok(finish),
-                },
-                (Came::Arrival(Some(Arrival::Flow)), Source::Open(messages)) => {
-                    return Ok(Finish::Flow(messages));
-                }
-                (Came::Arrival(Some(Arrival::Message(message))), open) => {
-                    source = open;
-                    match self.message(message).await? {
-                        Some(response) => return Ok(Finish::Response(response)),
-                        None => continue,
-                    }
-                }
-                (Came::Reopened(messages), open) => match messages? {
-                    Some(mut messages) => {
-                        self.let_pass(&mut messages);
-                        source = Source::Open(messages);
-                        self.heard = true;
-                        self.legacy.shared.metrics.stream_resumed();
-                        continue;
-                    }
-                    None => (open, None),
-                },
-                (Came::Broken(broken), open) => (open, Some(self.legacy.shared.broken(broken))),
-                (Came::Arrival(_), open) => (open, None),
-            };
-            if let Source::Open(messages) = &ended {
-                resumption.ended(messages, broken.as_ref());
-            }
-            // A server that waits for the client's answers may close its stream as often as it likes (D104).
-            let polls = self.away.is_some();
-            let again = resumption.again(polls, self.legacy, &self.session, &self.turn.call, self.number);
-            source = again.ok_or_else(|| Trouble::Fault(broken.map_or_else(no_answer, Fault::from)))?;
+            Box::pin(self.message(*message)).await?;
         }
+    }
+
+    /// Whether that is the end of it, and what is still to be done where it is not.
+    fn sort(
+        &mut self,
+        came: Came,
+        source: &mut Source,
+        resumption: &mut Resumption,
+    ) -> Result<Sorted, Trouble> {
+        let broken = match came {
+            Came::Arrival(Some(Arrival::Message(Message::Response(response)))) => {
+                let ours = self.answers(&response)?;
+                return Ok(if ours { Sorted::Finish(Finish::Response(response)) } else { Sorted::Nothing });
+            }
+            Came::Arrival(Some(Arrival::Message(message))) => {
+                return Ok(Sorted::Message(Box::new(message)));
+            }
+            Came::Arrival(Some(Arrival::Flow)) => {
+                let Source::Open(messages) = std::mem::replace(source, Source::Over) else {
+                    return Err(no_answer().into());
+                };
+                return Ok(Sorted::Finish(Finish::Flow(messages)));
+            }
+            Came::Replied(reply) => {
+                return Ok(match self.replied(reply)? {
+                    Replied::Open(open) => {
+                        *source = open;
+                        Sorted::Nothing
+                    }
+                    Replied::Over(finish) => Sorted::Finish(finish),
+                });
+            }
+            Came::Reopened(messages) => {
+                if let Some(mut messages) = messages? {
+                    self.let_pass(&mut messages);
+                    *source = Source::Open(messages);
+                    self.heard = true;
+                    self.legacy.shared.metrics.stream_resumed();
+                    return Ok(Sorted::Nothing);
+                }
+                None
+            }
+            Came::Broken(broken) => Some(self.legacy.shared.broken(broken)),
+            Came::Arrival(None) => None,
+        };
+        if let Source::Open(messages) = source {
+            resumption.ended(messages, broken.as_ref());
+        }
+        // A server that waits for the client's answers may close its stream as often as it likes (D104).
+        let polls = self.away.is_some();
+        let again = resumption.again(polls, self.legacy, &self.session, &self.turn.call, self.number);
+        *source = again.ok_or_else(|| Trouble::Fault(broken.map_or_else(no_answer, Fault::from)))?;
+        Ok(Sorted::Nothing)
     }
 
     /// The next thing from the call's own stream; `None` where something else has come and been dealt with.
@@ -288,23 +315,28 @@ impl<'a> Stream<'a> {
         Ok(Outcome::Flowed)
     }
 
-    async fn message(&mut self, message: Message) -> Result<Option<Response>, Trouble> {
+    /// Whether it is the answer that is waited for.
+    fn answers(&mut self, response: &Response) -> Result<bool, Trouble> {
         let first = !std::mem::replace(&mut self.heard, true);
         self.waiting.take().into_iter().for_each(Waiting::answered);
+        // An error without an id on the stream of the one call is that call's: the server could not tell the id.
+        let nameless = response.id.is_none() && matches!(response.reply, RpcReply::Error(_));
+        if !response.answers(self.number) && !nameless {
+            tracing::debug!("an answer to another request on the stream of a call is passed over");
+            return Ok(false);
+        }
+        if first && gate::not_initialized(response) {
+            return Err(Trouble::Lost);
+        }
+        Ok(true)
+    }
+
+    /// What comes before the answer.
+    async fn message(&mut self, message: Message) -> Result<(), Trouble> {
+        self.heard = true;
+        self.waiting.take().into_iter().for_each(Waiting::answered);
         match message {
-            // An error without an id on the stream of the one call is that call's: the server could not tell the id.
-            Message::Response(response)
-                if response.answers(self.number)
-                    || response.id.is_none() && matches!(response.reply, RpcReply::Error(_)) =>
-            {
-                if first && gate::not_initialized(&response) {
-                    return Err(Trouble::Lost);
-                }
-                return Ok(Some(response));
-            }
-            Message::Response(_) => {
-                tracing::debug!("an answer to another request on the stream of a call is passed over");
-            }
+            Message::Response(_) => {}
             Message::Notification(notification) => match Kind::of(&notification.method) {
                 // Never on a call's own stream (A2.5, D97).
                 Kind::Changed => {
@@ -317,7 +349,7 @@ impl<'a> Stream<'a> {
             },
             Message::Request(asked) => Box::pin(self.asked(&asked)).await?,
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Tells the client, if it is there and wants to see it.

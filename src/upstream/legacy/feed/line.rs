@@ -4,7 +4,7 @@
 //! members, a call before it is sent. Rules: B5, B9.3; case C48.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// How far the GET stream is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -26,19 +26,27 @@ pub(super) struct Now {
     pub(super) stream: Stream,
     /// Times that something may have been missed.
     pub(super) gaps: u64,
+    /// Times in a row that it could not be opened.
+    failures: u32,
 }
+
+/// A call has a stream opened again at once, instead of after the pause, unless it failed so often in a row.
+const PATIENCE: u32 = 3;
 
 /// A session's.
 #[derive(Debug)]
 pub(in super::super) struct Line {
     now: watch::Sender<Now>,
+    /// Somebody waits for it.
+    wanted: Notify,
     /// It is followed as long as the session lasts.
     stands: AtomicBool,
 }
 
 impl Default for Line {
     fn default() -> Self {
-        Self { now: watch::Sender::new(Now::default()), stands: AtomicBool::new(false) }
+        let now = watch::Sender::new(Now::default());
+        Self { now, wanted: Notify::new(), stands: AtomicBool::new(false) }
     }
 }
 
@@ -52,6 +60,20 @@ impl Line {
         self.now.send_if_modified(|now| std::mem::replace(&mut now.stream, stream) != stream);
     }
 
+    pub(super) fn is_open(&self) {
+        self.now.send_modify(|now| (now.stream, now.failures) = (Stream::Open, 0));
+    }
+
+    /// It could not be opened.
+    pub(super) fn has_failed(&self) {
+        self.now.send_modify(|now| now.failures = now.failures.saturating_add(1));
+    }
+
+    /// Resolves when somebody waits for the stream to be opened again.
+    pub(super) async fn wanted(&self) {
+        self.wanted.notified().await;
+    }
+
     /// What the server tells from now on until the stream is open is told to nobody.
     pub(super) fn may_miss(&self) {
         self.now.send_modify(|now| now.gaps += 1);
@@ -61,10 +83,22 @@ impl Line {
         self.now.subscribe()
     }
 
-    /// Waits until it has been opened, or is known not to be open soon.
+    /// Waits until it has been opened, or is known not to be open soon. One that broke off is opened again for that.
     pub(in super::super) async fn settled(&self) {
-        let settled = |now: &Now| now.stream != Stream::Opening;
+        let mut watch = self.watch();
+        let before = *watch.borrow();
+        if before.stream == Stream::Broken {
+            if before.failures >= PATIENCE {
+                return;
+            }
+            self.wanted.notify_one();
+        }
+        let settled = |now: &Now| match now.stream {
+            Stream::Opening => false,
+            Stream::Broken => before.stream != Stream::Broken || now.failures > before.failures,
+            Stream::Silent | Stream::Open | Stream::Absent => true,
+        };
         // The sender lives as long as this.
-        let _ = self.watch().wait_for(settled).await;
+        let _ = watch.wait_for(settled).await;
     }
 }

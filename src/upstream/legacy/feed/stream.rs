@@ -71,13 +71,14 @@ pub(super) async fn follow(asker: &Asker<'_>, line: &Line) {
                     );
                 }
                 line.may_miss();
+                line.has_failed();
             }
             Opened::Forgotten => {
                 from.last_event = None;
                 line.may_miss();
             }
             Opened::Messages(mut messages) => {
-                line.is(Stream::Open);
+                line.is_open();
                 from.stood = true;
                 if std::mem::take(&mut away) {
                     tracing::info!(upstream, "the upstream server's stream is open again");
@@ -101,7 +102,11 @@ pub(super) async fn follow(asker: &Asker<'_>, line: &Line) {
             }
         }
         line.is(Stream::Broken);
-        sleep(backoff.pause(from.retry)).await;
+        tokio::select! {
+            () = sleep(backoff.pause(from.retry)) => {}
+            // A call would be sent without it.
+            () = line.wanted() => {}
+        }
     }
 }
 
