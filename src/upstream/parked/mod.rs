@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep_until};
 
 /// All parked calls of one process.
 pub struct Parked {
@@ -310,10 +310,11 @@ impl Slot {
         drop(self.place.take());
         let (parked, number) = (self.parked.clone(), self.number);
         *self.entry.lock() = State::Finished { round: self.round, last };
+        let until = Instant::now() + lasts;
         let forget = {
             let parked = parked.clone();
             async move {
-                sleep(lasts).await;
+                sleep_until(until).await;
                 parked.forget(number);
             }
         };
