@@ -15,6 +15,12 @@ use std::time::Duration;
 /// Longer than anything here takes; only a fault gets this far.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+#[test]
+fn doubles_are_found_in_the_object_that_they_stand_in() {
+    assert_eq!(doubles(r#"{"a":{"b":"a","c":["b",{"b":1}]},"d":"\\\"","b":1}"#), [""; 0]);
+    assert_eq!(doubles(r#"{"a":{"b":"{","b" :1},"c":[{"d\"":1,"d\"":2}]}"#), ["b", "d\\\""]);
+}
+
 fn binary(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mcp-janus"));
     command.args(args).stdin(Stdio::null());
@@ -336,9 +342,44 @@ fn logs_are_lines_of_json_on_request_and_never_hold_arguments_or_tokens() {
     for line in &lines {
         assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
         assert!(!line.contains("sesame"), "{line}");
+        assert_eq!(doubles(line), [""; 0], "a reader keeps one of them: {line}");
     }
     let done = lines.iter().find(|line| line.contains("\"done\"")).expect("one line a request");
     for told in ["tools/call", "legacy", "modern", "result", "milliseconds"] {
         assert!(done.contains(told), "{told}: {done}");
     }
+    let done: serde_json::Value = serde_json::from_str(done).unwrap();
+    assert_eq!((&done["span"]["name"], &done["span"]["named"]), (&"request".into(), &"t".into()));
+}
+
+/// Names that stand more than once in an object of a JSON text.
+fn doubles(json: &str) -> Vec<&str> {
+    let (mut objects, mut doubles, mut rest) = (Vec::<Vec<&str>>::new(), Vec::new(), json);
+    while let Some(at) = rest.find(['{', '}', '"']) {
+        let mark = rest.as_bytes()[at];
+        rest = &rest[at + 1..];
+        match mark {
+            b'{' => objects.push(Vec::new()),
+            b'}' => drop(objects.pop()),
+            _ => {
+                let mut escaped = false;
+                let ends = |byte: u8| {
+                    byte == b'"' && !escaped || {
+                        escaped = byte == b'\\' && !escaped;
+                        false
+                    }
+                };
+                let (text, behind) = rest.split_at(rest.bytes().position(ends).unwrap());
+                rest = &behind[1..];
+                let Some(names) = objects.last_mut().filter(|_| rest.trim_start().starts_with(':')) else {
+                    continue;
+                };
+                if names.contains(&text) {
+                    doubles.push(text);
+                }
+                names.push(text);
+            }
+        }
+    }
+    doubles
 }

@@ -28,7 +28,7 @@ impl Record {
             client = tracing::field::Empty,
             server = tracing::field::Empty,
             method = tracing::field::Empty,
-            name = tracing::field::Empty,
+            named = tracing::field::Empty,
         );
         // Until an outcome is set, the client has gone before there was one.
         let outcome = Ended::Cancelled.label();
@@ -45,7 +45,7 @@ impl Record {
         self.span.record("client", client.name());
         self.span.record("method", what.label());
         if let Some(name) = name {
-            self.span.record("name", name.chars().take(128).collect::<String>());
+            self.span.record("named", name.chars().take(128).collect::<String>());
         }
     }
 
