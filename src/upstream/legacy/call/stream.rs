@@ -72,14 +72,13 @@ enum Finish {
     Response(Response),
     /// The result has begun to come.
     Flow(Messages),
-    Refused(Refusal),
+    Refused(Box<Refusal>),
 }
 
-/// What the head of the answer says.
-#[allow(clippy::large_enum_variant, reason = "lives for one match")]
-enum Replied {
-    Open(Source),
-    Over(Finish),
+/// Why nothing is to be read.
+enum Unopened {
+    Refused(Box<Refusal>),
+    Trouble(Trouble),
 }
 
 impl<'a> Stream<'a> {
@@ -116,16 +115,10 @@ impl<'a> Stream<'a> {
 
     /// Sends the call and reads to the answer. Where that comes while the client is away, it waits for the client as well.
     pub(super) async fn follow(&mut self, call: Arc<Call>, body: Payload) -> Result<Outcome, Trouble> {
-        let finish = if self.is_plain() {
-            // Nothing but the answer can come.
-            match self.replied(reopen::send(self.legacy, &self.session, call, body, self.number).await) {
-                Ok(Replied::Open(source)) => self.until_answer(source).await,
-                Ok(Replied::Over(finish)) => Ok(finish),
-                Err(trouble) => Err(trouble),
-            }
-        } else {
-            let sent = Source::sent(self.legacy.clone(), self.session.clone(), call, body, self.number);
-            self.until_answer(sent).await
+        let finish = match self.source(call, body).await {
+            Ok(source) => self.until_answer(source).await,
+            Err(Unopened::Refused(refusal)) => Ok(Finish::Refused(refusal)),
+            Err(Unopened::Trouble(trouble)) => Err(trouble),
         };
         if let Err(Trouble::Left(_) | Trouble::Again | Trouble::Lost) = finish {
             return finish.map(|_| Outcome::Flowed);
@@ -147,8 +140,17 @@ impl<'a> Stream<'a> {
         match finish? {
             Finish::Response(response) => self.outcome(&response).await,
             Finish::Flow(messages) => Box::pin(self.flow(messages)).await,
-            Finish::Refused(refusal) => self.refused(refusal),
+            Finish::Refused(refusal) => self.refused(*refusal),
         }
+    }
+
+    /// Sends the call. Where nothing but its answer can come, that has begun.
+    async fn source(&mut self, call: Arc<Call>, body: Payload) -> Result<Source, Unopened> {
+        if !self.is_plain() {
+            return Ok(Source::sent(self.legacy.clone(), self.session.clone(), call, body, self.number));
+        }
+        let reply = reopen::send(self.legacy, &self.session, call, body, self.number).await;
+        self.replied(reply)
     }
 
     fn is_plain(&self) -> bool {
@@ -157,26 +159,26 @@ impl<'a> Stream<'a> {
     }
 
     /// The head of the answer has come, or never will.
-    fn replied(&mut self, reply: Result<Reply, SendError>) -> Result<Replied, Trouble> {
+    fn replied(&mut self, reply: Result<Reply, SendError>) -> Result<Source, Unopened> {
         match reply {
             Ok(Reply::Messages(mut messages)) => {
                 self.let_pass(&mut messages);
-                Ok(Replied::Open(Source::Open(messages)))
+                Ok(Source::Open(messages))
             }
             Ok(Reply::Refused(refusal)) => {
                 self.waiting.take().into_iter().for_each(Waiting::answered);
-                Ok(Replied::Over(Finish::Refused(refusal)))
+                Err(Unopened::Refused(Box::new(refusal)))
             }
             Ok(Reply::Accepted) => {
                 let text = "the upstream server accepted the request without answering it";
-                Err(Fault::bad_gateway(text).into())
+                Err(Unopened::Trouble(Fault::bad_gateway(text).into()))
             }
             Err(error) => {
                 if error.did_not_run() {
                     self.sent.number = None;
                     self.seat.take().inspect(Seat::unsent);
                 }
-                Err(send_fault(&self.legacy.shared.settings.name, &error).into())
+                Err(Unopened::Trouble(send_fault(&self.legacy.shared.settings.name, &error).into()))
             }
         }
     }
@@ -217,13 +219,14 @@ impl<'a> Stream<'a> {
                 return Ok(Sorted::Finish(Finish::Flow(messages)));
             }
             Came::Replied(reply) => {
-                return Ok(match self.replied(reply)? {
-                    Replied::Open(open) => {
+                return match self.replied(reply) {
+                    Ok(open) => {
                         *source = open;
-                        Sorted::Nothing
+                        Ok(Sorted::Nothing)
                     }
-                    Replied::Over(finish) => Sorted::Finish(finish),
-                });
+                    Err(Unopened::Refused(refusal)) => Ok(Sorted::Finish(Finish::Refused(refusal))),
+                    Err(Unopened::Trouble(trouble)) => Err(trouble),
+                };
             }
             Came::Reopened(messages) => {
                 if let Some(mut messages) = messages? {
