@@ -9,13 +9,13 @@ import { releaseBinary } from './lib/janus.mjs';
 import * as paths from './lib/paths.mjs';
 import { missingPrograms, modernNode } from './lib/prerequisites.mjs';
 import { Report } from './lib/report.mjs';
-import { EVERYTHING_ASKS, PYTHON_ASKS } from './scenarios/asked.mjs';
+import { EVERYTHING_ASKS, PYTHON_ASKS, TYPESCRIPT_ASKS } from './scenarios/asked.mjs';
 import { FIXTURES, runConformance } from './scenarios/conformance.mjs';
 import { runConformanceClient } from './scenarios/conformance-client.mjs';
 import { runLegacyClient } from './scenarios/legacy-clients.mjs';
 import { runQuestions } from './scenarios/questions.mjs';
 import { runSdkClient } from './scenarios/sdk-clients.mjs';
-import { everything, modernFixture, pythonLegacy } from './scenarios/targets.mjs';
+import { everything, modernFixture, pythonLegacy, typescriptLegacy } from './scenarios/targets.mjs';
 import { createWireSchema } from './lib/wire-schema.mjs';
 
 const PARTS = {
@@ -44,6 +44,7 @@ function questionParts() {
   for (const client of ['typescript', 'python']) {
     parts[`questions-${client}-everything`] = (context, report) => runQuestions(context, report, client, everything, EVERYTHING_ASKS);
     parts[`questions-${client}-python`] = (context, report) => runQuestions(context, report, client, pythonLegacy, PYTHON_ASKS);
+    parts[`questions-${client}-typescript`] = (context, report) => runQuestions(context, report, client, typescriptLegacy, TYPESCRIPT_ASKS);
   }
   return parts;
 }

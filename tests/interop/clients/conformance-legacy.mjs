@@ -6,7 +6,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 
-/** How long a call may take whose question may never have reached the proxy. */
+/** How long a call may take that asks something: a question that got lost must not use up the scenario's time. */
 const ASKING_MS = 6000;
 
 /** How long to wait for the server's answer to the request for its stream. */

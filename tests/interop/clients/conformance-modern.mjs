@@ -4,7 +4,7 @@
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
-/** How long a call may take whose question may never have reached the proxy. */
+/** How long a call may take that asks something: a question that got lost must not use up the scenario's time. */
 const ASKING_MS = 6000;
 
 const NAME = { name: 'interop-conformance', version: '1.0.0' };

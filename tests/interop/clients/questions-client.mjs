@@ -24,7 +24,7 @@ const ROOTS = { roots: [{ uri: 'file:///ada', name: 'ada' }] };
 /** A client that writes down what it is `asked`, and answers for the user by `answerTo`: message -> answer. */
 async function connect(to, token, capabilities = ALL) {
   const client = new Client(NAME, { capabilities, versionNegotiation: { mode: modern ? { pin: '2026-07-28' } : 'legacy' } });
-  const user = { client, asked: [], kinds: new Set(), answerTo: () => undefined };
+  const user = { client, asked: [], kinds: new Set(), answerTo: async () => undefined };
   const note = (question) => {
     user.asked.push(question);
     user.kinds.add(question.kind);
@@ -68,7 +68,10 @@ function call({ client }, { tool, prompt, resource, arguments: args = {} }, opti
 
 async function oneCase(user, one) {
   user.asked.length = 0;
-  user.answerTo = (message) => one.answers?.[message];
+  user.answerTo = async (message) => {
+    if (one.answerAfterMs !== undefined) await new Promise((resolve) => setTimeout(resolve, one.answerAfterMs));
+    return one.answers?.[message];
+  };
   const steps = [];
   // What the SDK itself reports of its rounds has a message; the server's progress has none.
   const onprogress = ({ progress, message }) => message === undefined && steps.push(progress);
@@ -93,7 +96,7 @@ async function twoUsers() {
   const names = ['alice', 'bob'];
   const numbers = Array.from({ length: CALLS_AT_ONCE }, (_, index) => index + 1);
   const users = await Promise.all(names.map(async (name) => Object.assign(await connect(url, `token-${name}`), { name })));
-  for (const user of users) user.answerTo = () => ({ action: 'accept', content: { name: user.name } });
+  for (const user of users) user.answerTo = async () => ({ action: 'accept', content: { name: user.name } });
   const all = users.flatMap((user) => numbers.map((number) => ({ user, number })));
   await askRunner('mark');
   const results = await Promise.all(
@@ -154,7 +157,12 @@ const main = await connect(url, 'token-main').catch((error) => {
 for (const one of asks.cases) {
   if (modern || !one.modern) await step(one.what, () => oneCase(main, one));
 }
-await step('two users', twoUsers);
+for (const { method, verb } of asks.askedOn) {
+  const seen = await askRunner('asked-on', { method, verb });
+  check(`${method} was asked on a stream of ${verb}`, seen.right, seen.detail);
+}
+if (asks.resumed) same('how many closed streams were taken up again', (await askRunner('resumed')).times, asks.resumed);
+if (asks.users) await step('two users', twoUsers);
 if (asks.rootsOnItsOwn) check('the client was asked for its roots at some time', main.kinds.has('roots'));
 if (modern) {
   if (asks.awaited) {

@@ -39,13 +39,13 @@ async def ask_runner(question, **details):
 
 
 class User:
-    """Writes down what its client is `asked`, and answers for the user by `answer_to`: message -> answer."""
+    """Writes down what its client is `asked`, and answers for the user by `answer_to`: message -> answer, in its time."""
 
     def __init__(self, name=None):
         self.name = name
         self.asked = []
         self.kinds = set()
-        self.answer_to = lambda message: None
+        self.answer_to = None
         self.client = None
 
     def note(self, **question):
@@ -57,7 +57,7 @@ class User:
             self.note(kind="url", message=params.message, url=params.url)
         else:
             self.note(kind="form", message=params.message)
-        return ElicitResult(**self.answer_to(params.message))
+        return ElicitResult(**await self.answer_to(params.message))
 
     async def sample(self, _, params):
         self.note(kind="sampling", message=texts_of(block for message in params.messages for block in blocks(message.content)))
@@ -115,12 +115,16 @@ async def call(user, one, **options):
 
 async def one_case(user, one):
     user.asked.clear()
-    user.answer_to = lambda message: one.get("answers", {}).get(message)
     steps = []
+
+    async def answer(message):
+        await asyncio.sleep(one.get("answerAfterMs", 0) / 1000)
+        return one["answers"][message]
 
     async def note(amount, total, message):
         steps.append(amount)
 
+    user.answer_to = answer
     await ask_runner("mark")
     result = await call(user, one, **({"progress_callback": note} if "progress" in one else {}))
     what, text = one["what"], text_of(result)
@@ -150,7 +154,11 @@ async def two_users():
     numbers = range(1, CALLS_AT_ONCE + 1)
     async with connect(URL, "token-alice", User("alice")) as alice, connect(URL, "token-bob", User("bob")) as bob:
         for user in (alice, bob):
-            user.answer_to = lambda message, name=user.name: {"action": "accept", "content": {"name": name}}
+
+            async def answer(_, name=user.name):
+                return {"action": "accept", "content": {"name": name}}
+
+            user.answer_to = answer
         every = [(user, number) for user in (alice, bob) for number in numbers]
 
         async def one(user, number):
@@ -232,7 +240,13 @@ async def main():
         for one in ASKS["cases"]:
             if MODERN or not one.get("modern", False):
                 await step(one["what"], one_case(user, one))
-        await step("two users", two_users())
+        for on in ASKS["askedOn"]:
+            seen = await ask_runner("asked-on", **on)
+            check(f"{on['method']} was asked on a stream of {on['verb']}", seen["right"], seen.get("detail", ""))
+        if "resumed" in ASKS:
+            same("how many closed streams were taken up again", (await ask_runner("resumed"))["times"], ASKS["resumed"])
+        if "users" in ASKS:
+            await step("two users", two_users())
         if ASKS.get("rootsOnItsOwn", False):
             check("the client was asked for its roots at some time", "roots" in user.kinds)
     if not MODERN:

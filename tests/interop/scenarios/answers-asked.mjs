@@ -13,6 +13,8 @@ export const ASKED = {
   'own-questions': ownQuestions,
   said: ({ lines }, world) => ({ times: lines.map((line) => world.server.lines.filter(({ text }) => text === line).length) }),
   'given-up': givenUp,
+  /** Streams that were taken up again where they had been closed. */
+  resumed: (_, { upstream }) => ({ times: upstream.exchanges.filter(({ method, headers }) => method === 'GET' && headers['last-event-id'] !== undefined).length }),
 };
 
 /** How often the server got the call, and the kinds that the client was asked in each round (null without a proxy). */

@@ -19,7 +19,11 @@ const visits = (address, more = {}) => ({ tool: 'trigger-url-elicitation', argum
 
 /** server-everything asks on the stream of the call; for roots on the session's, and once of its own accord. */
 export const EVERYTHING_ASKS = {
-  session: false,
+  askedOn: [
+    { method: 'elicitation/create', verb: 'POST' },
+    { method: 'sampling/createMessage', verb: 'POST' },
+    { method: 'roots/list', verb: 'GET' },
+  ],
   cases: [
     {
       what: 'a form, accepted',
@@ -95,7 +99,7 @@ const CAPITAL = sampling('What is the capital of France?');
 
 /** The Python server asks on the stream of the session, but for the two that say otherwise. */
 export const PYTHON_ASKS = {
-  session: true,
+  askedOn: ['elicitation/create', 'sampling/createMessage', 'roots/list'].map((method) => ({ method, verb: 'GET' })),
   cases: [
     {
       what: 'a form on the stream of the call, accepted',
@@ -204,4 +208,76 @@ export const PYTHON_ASKS = {
   users: { tool: 'ask_user', named: true },
   abandoned: { tool: 'ask_user', arguments: { user: 'carol', call: 1 }, line: '^(ended|cancelled) ask_user carol 1' },
   undeclared: { tool: 'ask_on_call' },
+};
+
+const CHOICES = {
+  untitledSingle: 'option2',
+  titledSingle: 'value1',
+  legacyEnum: 'opt3',
+  untitledMulti: ['option1', 'option3'],
+  titledMulti: ['value2'],
+};
+
+/** The SDK 1.x server keeps events by id, and closes streams of calls that are to be taken up again with them. */
+export const TYPESCRIPT_ASKS = {
+  askedOn: ['elicitation/create', 'sampling/createMessage'].flatMap((method) => ['POST', 'GET'].map((verb) => ({ method, verb }))),
+  cases: [
+    {
+      what: 'choices of all kinds',
+      tool: 'test_elicitation_sep1330_enums',
+      answers: { 'Please select': accept(CHOICES) },
+      asked: [[form('Please select')]],
+      says: [`Answered with accept: ${JSON.stringify(CHOICES)}`],
+    },
+    {
+      what: 'three kinds at once',
+      tool: 'test_input_required_result_multiple_inputs',
+      answers: { [NAME]: accept({ name: 'Ada' }) },
+      asked: [[form(NAME), roots, sampling('Generate a greeting')]],
+      says: ['All three answers arrived'],
+    },
+    {
+      what: 'two rounds',
+      tool: 'test_input_required_result_multi_round',
+      answers: {
+        'Step 1: What is your name?': accept({ name: 'Ada' }),
+        'Step 2: What is your favorite color?': accept({ color: 'blue' }),
+      },
+      asked: [[form('Step 1: What is your name?')], [form('Step 2: What is your favorite color?')]],
+      says: ['Both rounds are done'],
+    },
+    {
+      what: 'a prompt that asks',
+      prompt: 'test_input_required_result_prompt',
+      answers: { 'What context should the prompt use?': accept({ context: 'engines' }) },
+      asked: [[form('What context should the prompt use?')]],
+      says: ['Context: engines'],
+    },
+    {
+      what: 'a form on the stream of the session',
+      tool: 'elicit_on_session',
+      answers: { [NAME]: accept({ name: 'Ada' }) },
+      asked: [[form(NAME)]],
+      says: ['Hello, Ada'],
+    },
+    { what: 'a question to the model, on the stream of the session', tool: 'sample_on_session', asked: [[CAPITAL]], says: ['The model says: Paris'] },
+    { what: 'a question to the model', tool: 'test_sampling', arguments: { prompt: 'Who?' }, asked: [[sampling('Who?')]], says: ['The model says: Paris'] },
+    {
+      what: 'a question that was asked while the stream was closed',
+      tool: 'elicit_after_reconnection',
+      answers: { [NAME]: accept({ name: 'Ada' }) },
+      asked: [[form(NAME)]],
+      says: ['Hello, Ada'],
+    },
+    {
+      what: 'a stream that is closed while the question is open',
+      tool: 'elicit_before_reconnection',
+      answers: { [NAME]: accept({ name: 'Ada' }) },
+      answerAfterMs: 300,
+      asked: [[form(NAME)]],
+      says: ['Hello, Ada'],
+    },
+  ],
+  resumed: 2,
+  abandoned: { tool: 'elicit_on_session', arguments: {} },
 };

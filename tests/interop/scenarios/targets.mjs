@@ -149,6 +149,16 @@ export const pythonLegacy = {
   },
 };
 
+/** Only for what it asks; the conformance suite runs the rest of it. */
+export const typescriptLegacy = {
+  name: 'SDK 1.x server',
+  async start({ node, here }, port) {
+    const child = new Child('SDK 1.x server', node, [join(here, 'fixtures/legacy-server.mjs'), String(port)]);
+    await child.waitForLine(/^listening on/, START_MS);
+    return child;
+  },
+};
+
 export const modernFixture = {
   name: 'SDK 2.x server',
   modern: true,
