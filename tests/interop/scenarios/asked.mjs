@@ -97,7 +97,7 @@ export const EVERYTHING_ASKS = {
 const NAME = 'What is your name?';
 const CAPITAL = sampling('What is the capital of France?');
 
-/** The Python server asks on the stream of the session, but for the two that say otherwise. */
+/** The Python server asks on the stream of the session, but for those that say otherwise. */
 export const PYTHON_ASKS = {
   askedOn: ['elicitation/create', 'sampling/createMessage', 'roots/list'].map((method) => ({ method, verb: 'GET' })),
   cases: [
@@ -162,8 +162,15 @@ export const PYTHON_ASKS = {
         'What is your city?': accept({ city: 'London' }),
       },
       asked: [[form('What is your name?')], [form('What is your colour?')], [form('What is your city?')]],
-      progress: [1, 2, 3],
       says: ['Ada blue London'],
+    },
+    {
+      what: 'two rounds on the stream of the call, with progress around them',
+      tool: 'ask_with_progress',
+      answers: { 'Who is first?': accept({ name: 'Ada' }), 'Who is second?': accept({ name: 'Grace' }) },
+      asked: [[form('Who is first?')], [form('Who is second?')]],
+      progress: [1, 2, 3],
+      says: ['First Ada, then Grace'],
     },
     {
       what: 'a page to open, accepted',
