@@ -9,7 +9,7 @@ use super::capabilities::Capabilities;
 use super::declared::object;
 use super::form;
 use crate::wire::json::{self, Cursor, Duplicate, Limits, Object, Span, Splice};
-use crate::wire::jsonrpc::{Id, Params, Request, Response, RpcError, string};
+use crate::wire::jsonrpc::{Id, Params, Reply, Request, Response, string};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 
@@ -143,10 +143,16 @@ impl Question {
     pub fn entry(&self) -> &Payload {
         &self.entry
     }
+
+    /// What it takes to keep it, but for a few words.
+    pub fn bytes(&self) -> usize {
+        self.entry.len() + self.id.raw().len()
+    }
 }
 
 /// The entries of a -32042 error (B4.1); `None` for one that cannot be read.
-pub fn url_required(response: &Response, error: &RpcError, limits: Limits) -> Option<Vec<UrlQuestion>> {
+pub fn url_required(response: &Response, limits: Limits) -> Option<Vec<UrlQuestion>> {
+    let Reply::Error(error) = &response.reply else { return None };
     let text = &response.text;
     let data = object(text, error.data?, limits)?;
     let list = data.get(text, "elicitations").ok()??;

@@ -6,7 +6,7 @@
 use super::capabilities::Capabilities;
 use super::question::{Asked, Kind, Need, Question, UrlQuestion, url_required};
 use crate::wire::json::Limits;
-use crate::wire::jsonrpc::{self, Message, Reply, Request};
+use crate::wire::jsonrpc::{self, Message, Request};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 
@@ -281,8 +281,7 @@ fn required(data: &str) -> Option<Vec<UrlQuestion>> {
     let Message::Response(response) = jsonrpc::parse(Bytes::from(text), LIMITS).unwrap() else {
         panic!("a response")
     };
-    let Reply::Error(error) = &response.reply else { panic!("an error") };
-    url_required(&response, error, LIMITS)
+    url_required(&response, LIMITS)
 }
 
 #[test]

@@ -123,6 +123,44 @@ async fn inv5_questions_open_at_once() {
     stage.is_over(1).await;
 }
 
+/// The pages of -32042 are open questions as well, in number and in bytes.
+#[tokio::test(start_paused = true)]
+async fn inv5_pages_open_at_once() {
+    let long = "e".repeat(9_000);
+    let table = [
+        ("questions = 2", ["e1", "e2"], ["e1", "e2", "e3"]),
+        ("question_bytes = \"64KiB\"", ["e1", &long], [&long; 3]),
+    ];
+    for (setting, few, many) in table {
+        let stage = Stage::with(&format!("[upstream.up.limits]\n{setting}\n")).await;
+        let begun = stage.begin(&call("pay", "{}").caps(URL)).await;
+        begun.call.whole_error(&url_required(&few));
+        begun.round().await;
+        let begun = stage.begin(&call("pay", "{}").caps(URL)).await;
+        begun.call.whole_error(&url_required(&many));
+        let done = begun.done().await;
+        done.is_error(200, -32603);
+        let name = setting.split(' ').next().unwrap();
+        assert!(done.raw.contains(name), "{}", done.raw);
+        assert_eq!(stage.metric(QUESTIONS_REFUSED, &["full"]), 1.0);
+        assert_eq!(stage.metric("mcp_janus_upstream_limit_hits_total", &[&format!("limits.{name}\"")]), 1.0);
+        assert_eq!((stage.parked(), stage.cancelled().len(), stage.answers().len()), (1, 0, 0));
+    }
+}
+
+/// What a question is asked under counts as well.
+#[tokio::test(start_paused = true)]
+async fn inv5_a_question_with_a_long_id() {
+    let stage = Stage::with("[upstream.up.limits]\nquestion_bytes = \"64KiB\"\n").await;
+    let id = format!("\"{}\"", "i".repeat(70_000));
+    let begun = stage.begin(&asking(1)).await;
+    begun.call.event(&elicit(&id, "m"));
+    assert_eq!(stage.elicited(&id).await, json!({"action": "cancel"}));
+    begun.call.finish("the end");
+    ends_with(&begun.done().await, "the end");
+    assert_eq!(stage.metric(QUESTIONS_REFUSED, &["full"]), 1.0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn inv5_rounds() {
     let stage = Stage::with("[upstream.up.limits]\nrounds = 2\n").await;

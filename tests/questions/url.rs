@@ -275,3 +275,18 @@ async fn b1_7_nobody_comes_back_from_the_url() {
     stage.is_over(1).await;
     stage.nothing_is_left().await;
 }
+
+/// The client comes back without an answer and no longer declares what the pages take: it is told so, and the server, which
+/// has made no request, is told nothing.
+#[tokio::test(start_paused = true)]
+async fn b4_1_a_page_is_no_request_that_could_be_answered() {
+    for caps in ["{}", r#"{"elicitation":{}}"#] {
+        let stage = Stage::with(AT_ONCE).await;
+        let (round, _) = required(&stage, &asks()[0], &["e1"]).await;
+        let retry = round.retry("2", &[]).caps(caps);
+        let done = stage.unmoved(stage.proxy.send(&retry)).await;
+        done.is_error(400, -32021);
+        assert_eq!(done.data()["requiredCapabilities"], json!({"elicitation": {"url": {}}}));
+        stage.is_over(1).await;
+    }
+}

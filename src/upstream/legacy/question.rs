@@ -33,11 +33,14 @@ impl Asker<'_> {
             Asked::Question(question) => question,
         };
         if !capabilities.allows(question.need, self.session.initialized.revision) {
-            let why = if shared.settings.interactive { NotAsked::Undeclared } else { NotAsked::Off };
-            self.not_asked(why, question.need.name());
+            let (why, detail) = match shared.settings.interactive {
+                true => (NotAsked::Undeclared, question.need.name()),
+                false => (NotAsked::Off, "upstream.*.interactive"),
+            };
+            self.not_asked(why, detail);
             return Some(answer::refused(&question, Why::Undeclared));
         }
-        let bytes = question.entry().len();
+        let bytes = question.bytes();
         let pending = match self.session.floor.asked(question.id.clone(), question, bytes) {
             Ok(pending) => pending,
             Err(refused) => return Some(self.refusal(&refused)),

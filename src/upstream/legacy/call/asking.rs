@@ -31,24 +31,29 @@ pub(super) struct Open {
     pub(super) shown: bool,
 }
 
+impl Open {
+    fn bytes(&self) -> usize {
+        self.question.bytes() + self.elicitation_id.as_ref().map_or(0, String::len)
+    }
+}
+
 impl Asking {
     pub(super) fn add(&mut self, question: Question, elicitation_id: Option<String>) {
         self.keys += 1;
         self.open.push(Open { key: format!("q{}", self.keys), question, elicitation_id, shown: false });
     }
 
-    /// The limit that one more question would break, and its setting.
+    /// The limit that one more question of so many bytes would break, and its setting.
     pub(super) fn reached(
         &self,
-        one_more: &Question,
+        bytes: usize,
         limits: &UpstreamLimits,
     ) -> Option<(UpstreamLimit, &'static str)> {
-        let bytes = |question: &Question| question.entry().len();
-        let open: usize = self.open.iter().map(|open| bytes(&open.question)).sum();
         if self.open.len() >= limits.questions {
             return Some((UpstreamLimit::Questions, "upstream.*.limits.questions"));
         }
-        let large = open + bytes(one_more) > limits.question_bytes;
+        let open: usize = self.open.iter().map(Open::bytes).sum();
+        let large = open + bytes > limits.question_bytes;
         large.then_some((UpstreamLimit::QuestionBytes, "upstream.*.limits.question_bytes"))
     }
 

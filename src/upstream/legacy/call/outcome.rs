@@ -2,7 +2,7 @@
 //!
 //! Owns which refusals mean that the call did not run, and may be sent again in another session or to another era. Does not
 //! own reading the answer (`stream`), nor the words of its translation (`translate`).
-//! Rules: A11.7, A12.13, A12.22, B11; vector D18.
+//! Rules: A12.13, A12.22, B11; vector D18.
 
 use super::super::super::reply::Refusal;
 use super::super::gate::{self, Gate};
@@ -36,19 +36,10 @@ impl Stream<'_> {
         }
     }
 
-    pub(super) async fn outcome(&mut self, response: &Response) -> Result<Outcome, Trouble> {
-        match &response.reply {
-            RpcReply::Result(body) => {
-                result::readable(&response.text, body, self.turn.call.method)
-                    .map_err(|fault| Fault::bad_gateway(fault.to_string()))?;
-            }
-            // A11.7.
-            RpcReply::Error(error)
-                if error.code == code::URL_ELICITATION_REQUIRED && self.turn.call.method.can_ask() =>
-            {
-                return Box::pin(self.required(response, error)).await;
-            }
-            RpcReply::Error(_) => {}
+    pub(super) fn outcome(&self, response: &Response) -> Result<Outcome, Trouble> {
+        if let RpcReply::Result(body) = &response.reply {
+            result::readable(&response.text, body, self.turn.call.method)
+                .map_err(|fault| Fault::bad_gateway(fault.to_string()))?;
         }
         Ok(self.spell(response))
     }

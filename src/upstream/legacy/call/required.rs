@@ -10,40 +10,49 @@ use super::rounds::counted;
 use super::stream::Stream;
 use super::waits::Away;
 use crate::exchange::{Fault, FaultKind, Outcome};
-use crate::telemetry::metrics::{NotAsked, UpstreamLimit, Way};
+use crate::telemetry::metrics::{NotAsked, Way};
 use crate::translate::question::{Need, url_required};
 use crate::translate::result;
-use crate::wire::jsonrpc::{Response, RpcError};
+use crate::wire::jsonrpc::{Reply as RpcReply, Response, code};
 use crate::wire::method::Method;
 use tokio::time::{Instant, timeout};
 
 impl Stream<'_> {
-    /// Ends with `Again` once all pages were accepted.
-    pub(super) async fn required(
-        &mut self,
-        response: &Response,
-        error: &RpcError,
-    ) -> Result<Outcome, Trouble> {
+    /// Whether the server refuses the call until pages have been visited (A11.7).
+    pub(super) fn is_required(&self, response: &Response) -> bool {
+        let RpcReply::Error(error) = &response.reply else { return false };
+        error.code == code::URL_ELICITATION_REQUIRED && self.turn.call.method.can_ask()
+    }
+
+    /// Puts the pages to the client. Ends with `Again` once all were accepted.
+    pub(super) async fn required(&mut self, response: Response) -> Result<Outcome, Trouble> {
         let shared = self.legacy.shared.clone();
-        let Some(pages) = url_required(response, error, shared.limits) else {
+        let Some(pages) = url_required(&response, shared.limits) else {
             // Nothing in it can be shown to anyone.
-            return Ok(self.spell(response));
+            return Ok(self.spell(&response));
         };
+        // It may be large, and a client may be away for long.
+        drop(response);
         if !self.session.capabilities().allows(Need::Url, self.session.initialized.revision) {
             return Err(self.missing(Need::Url).into());
-        }
-        let limits = &shared.settings.limits;
-        let bytes: usize = pages.iter().map(|page| page.entry.len()).sum();
-        if pages.len() > limits.questions || bytes > limits.question_bytes {
-            shared.metrics.limit(UpstreamLimit::Questions);
-            self.not_asked(NotAsked::Full, "upstream.*.limits.questions, upstream.*.limits.question_bytes");
-            return Ok(self.spell(response));
         }
         let ids: Vec<_> = pages.iter().map(|page| page.elicitation_id.clone()).collect();
         for page in pages {
             let question = page.question();
-            shared.metrics.question(counted(question.kind), Way::Call);
+            let bytes = question.bytes() + page.elicitation_id.len();
+            if let Some((limit, setting)) = self.sent.asking.reached(bytes, &shared.settings.limits) {
+                shared.metrics.limit(limit);
+                self.not_asked(NotAsked::Full, setting);
+                self.sent.asking.clear();
+                let text = format!(
+                    "the server requires more pages to be visited than one call may ask for ({setting})"
+                );
+                return Err(Fault::new(FaultKind::Unanswered, text).into());
+            }
             self.sent.asking.add(question, Some(page.elicitation_id));
+        }
+        for open in &self.sent.asking.open {
+            shared.metrics.question(counted(open.question.kind), Way::Call);
         }
         while !self.sent.asking.is_empty() {
             self.park().await?;

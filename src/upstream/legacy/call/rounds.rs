@@ -71,7 +71,7 @@ impl Stream<'_> {
         if !self.session.capabilities().allows(question.need, self.session.initialized.revision) {
             return self.undeclared(question).await;
         }
-        if let Some((limit, setting)) = self.sent.asking.reached(&question, &shared.settings.limits) {
+        if let Some((limit, setting)) = self.sent.asking.reached(question.bytes(), &shared.settings.limits) {
             shared.metrics.limit(limit);
             self.not_asked(NotAsked::Full, setting);
             self.reply(answer::refused(&question, Why::Cancelled)).await;

@@ -138,7 +138,10 @@ impl<'a> Stream<'a> {
             Box::pin(self.client_returns()).await?;
         }
         match finish? {
-            Finish::Response(response) => self.outcome(&response).await,
+            Finish::Response(response) if self.is_required(&response) => {
+                Box::pin(self.required(response)).await
+            }
+            Finish::Response(response) => self.outcome(&response),
             Finish::Flow(messages) => Box::pin(self.flow(messages)).await,
             Finish::Refused(refusal) => self.refused(*refusal),
         }
