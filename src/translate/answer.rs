@@ -85,7 +85,7 @@ pub struct Responses {
 /// Something in `inputResponses` that cannot be worked with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerFault {
-    #[error("`inputResponses` must be an object with at most {0} members")]
+    #[error("`inputResponses` must be an object with at most {0} members (limits.members)")]
     NoObject(usize),
     #[error("`inputResponses`: {0}")]
     Duplicate(#[from] Duplicate),

@@ -30,3 +30,4 @@ mod support;
 mod url;
 mod url_wait;
 mod withdrawn;
+mod words;

@@ -332,6 +332,7 @@ async fn inv5_waiting_calls() {
     pass(1_000).await;
     let refused = stage.proxy.send(&asking(4)).await;
     assert_eq!(refused.status, 503, "{}", refused.raw);
+    assert!(refused.raw.contains("limits.waiting_calls"), "{}", refused.raw);
     for _ in 0..3 {
         stage.calls.all().iter().for_each(|call| call.finish("done"));
         pass(1_000).await;

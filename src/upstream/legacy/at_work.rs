@@ -20,6 +20,8 @@ pub(super) struct Sent {
     pub(super) call: Arc<Call>,
     /// The number it was sent under last; `None` while nothing is on its way.
     pub(super) number: Option<u64>,
+    /// It waits for its turn among the calls of its session.
+    pub(super) in_line: bool,
     /// The call ends here though the server still works on it.
     pub(super) abandoned: bool,
     /// Its seat's number, as long as it may be asked something.
@@ -45,6 +47,7 @@ impl AtWork {
             lease,
             call: call.clone(),
             number: None,
+            in_line: false,
             abandoned: false,
             seat: None,
             asking: Asking::default(),

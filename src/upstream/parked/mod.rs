@@ -108,9 +108,11 @@ pub(super) enum Refused {
     Principal,
     #[error("`requestState` belongs to a call with another method or other parameters")]
     Request,
-    #[error("`requestState` has expired; the call it belongs to is over")]
+    #[error("`requestState` has expired (upstream.*.timeouts.answer); the call it belongs to is over")]
     Expired,
-    #[error("the call that `requestState` belongs to is over")]
+    #[error(
+        "the call that `requestState` belongs to is over, and no answer of it is kept (upstream.*.timeouts.replay, limits.replay_bytes)"
+    )]
     Unknown,
     #[error("`requestState` has been used already; a call is taken up once in each round")]
     Used,

@@ -81,16 +81,29 @@ pub(super) async fn run(legacy: Arc<Legacy>, call: Arc<Call>, lease: Lease, send
         Err(Over::Late) => {
             at_work.reason = "timed out";
             sent.abandoned = true;
-            let text = match sent.number {
-                Some(_) => "the upstream server did not answer in time",
-                None => "the call could not be sent in time, and has not run: others have to be done first",
-            };
-            Outcome::Fault(Fault::new(FaultKind::Timeout, text))
+            Outcome::Fault(late(&legacy, sent))
         }
     };
     sent.asking.finish(&outcome, legacy.shared.settings.timeouts.replay);
     at_work.sent.take_if(|sent| !sent.abandoned);
     turn.finish(&watch, outcome);
+}
+
+fn late(legacy: &Legacy, sent: &Sent) -> Fault {
+    let text = match sent.number {
+        Some(_) => "the upstream server did not answer in time",
+        None if sent.in_line => {
+            tracing::warn!(
+                upstream = %legacy.shared.settings.name,
+                "a call waited for its turn in its session until its time was over and was not sent; session.max_per_key lets \
+                 more sessions be opened, session.scope = \"request\" gives each call one of its own"
+            );
+            "the call could not be sent in time, and has not run: others of its session have to be done first \
+             (session.max_per_key, session.scope)"
+        }
+        None => "the call could not be sent in time, and has not run",
+    };
+    Fault::new(FaultKind::Timeout, text)
 }
 
 async fn attempts(legacy: &Arc<Legacy>, turn: &mut Turn, watch: &Watch, sent: &mut Sent) -> End {
@@ -151,7 +164,7 @@ async fn seat(legacy: &Legacy, session: &Session, call: &Call) -> Result<Option<
                 upstream = %shared.settings.name,
                 "too many calls wait for their turn at a server that asks outside its calls' streams; raise session.max_per_key or limits.waiting_calls"
             );
-            let text = "the server asks outside its calls, so they run one at a time, and too many wait";
+            let text = "the server asks outside its calls, so they run one at a time, and too many wait (limits.waiting_calls)";
             Fault::new(FaultKind::Busy, text).into()
         }
     })
@@ -172,7 +185,10 @@ async fn attempt(
         let asker = Asker { legacy, session: &session, principal: call.principal, headers: &call.headers };
         Box::pin(level::settle(&asker)).await;
     }
-    let seat = seat(legacy, &session, &call).await?;
+    sent.in_line = true;
+    let seat = seat(legacy, &session, &call).await;
+    sent.in_line = false;
+    let seat = seat?;
     sent.seat = seat.as_ref().map(Seat::number);
     let body = request::to_legacy(&call.request, call.method, session.initialized.revision, number);
     sent.number = Some(number);

@@ -129,6 +129,10 @@ impl Resumption {
         let (last_event, retry) = self.last_event.clone()?;
         let Some(left) = self.left.checked_sub(usize::from(!polls)) else {
             legacy.shared.metrics.limit(UpstreamLimit::Resumptions);
+            tracing::info!(
+                upstream = %legacy.shared.settings.name,
+                "a call's stream ended too often without anything new (upstream.*.limits.resumptions)"
+            );
             return None;
         };
         self.left = left;

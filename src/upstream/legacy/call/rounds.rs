@@ -172,7 +172,9 @@ impl Stream<'_> {
             };
             self.turn.call.meter.limit(limit);
             self.not_asked(NotAsked::Full, setting);
-            let text = "the server asks its client something, and as many calls wait for answers as may; the call was cancelled";
+            let text = format!(
+                "the server asks its client something, and as many calls wait for answers as may ({setting}); the call was cancelled"
+            );
             Fault::new(FaultKind::Busy, text).into()
         })
     }
@@ -183,7 +185,7 @@ impl Stream<'_> {
         self.not_asked(NotAsked::Rounds, "upstream.*.limits.rounds");
         let open = std::mem::take(&mut self.sent.asking.open);
         if open.iter().any(|open| open.elicitation_id.is_some()) {
-            let text = "the server asks for the same again and again; the call was given up";
+            let text = "the server asks for the same again and again; the call was given up (upstream.*.limits.rounds)";
             return Err(Fault::new(FaultKind::Unanswered, text).into());
         }
         for open in open {
