@@ -1,33 +1,35 @@
 //! What came back for one POST: messages one after another, a bare acceptance, or a refusal.
 //!
-//! Owns reading both answer styles (a JSON body, an event stream) into parsed messages, one at a time and bounded, a
-//! large result in translated pieces where it may pass so, or not yet where nobody is there to take it (`gather`, `pass`), and the body of a refusal. Does not own what a refusal means: the era drivers decide that by status and code.
+//! Owns reading both answer styles (a JSON body, an event stream) into parsed messages, one at a time and bounded, a large
+//! result in translated pieces where it may pass so, or not yet where nobody is there to take it (`gather`, `pass`), and a
+//! refusal (`refusal`). Does not own what a refusal means: the era drivers decide that by status and code.
 //! Rules: A12, A13.7, A14.1 (arrays from a 2025-03-26 server); cases C11, C13, C31, C36.
 
 use super::legacy::Held;
 use super::transport::SendError;
-use crate::exchange::{Fault, FaultKind};
+use crate::exchange::Fault;
 use crate::telemetry::metrics::UpstreamLimit;
 use crate::translate::flow::Flow;
 use crate::wire::headers::ContentType;
 use crate::wire::json::{Cursor, Limits, Span};
-use crate::wire::jsonrpc::{self, Id, Message, Reply as RpcReply, Response as RpcResponse, code};
+use crate::wire::jsonrpc::{self, Id, Message, code};
 use crate::wire::sse;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Response, StatusCode};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 mod gather;
 mod pass;
+mod refusal;
+
+pub(super) use refusal::Refusal;
 
 use gather::{Bounds, Gather};
-
-/// As much of a refusal's body as is read: enough for any JSON-RPC error that says something.
-const REFUSAL_BYTES: usize = 64 * 1024;
+use pass::more;
 
 /// The body of a response that is passed on.
 pub enum UpstreamBody {
@@ -359,14 +361,6 @@ where
     Ok(gather.join())
 }
 
-/// The next bytes of a body; never, where `stop` says that they stay at the server, unless nothing more will come.
-async fn more(body: &mut Incoming, stop: bool) -> Result<Option<Bytes>, Break> {
-    if stop && !body.is_end_stream() {
-        std::future::pending::<()>().await;
-    }
-    frame(body).await
-}
-
 /// The next bytes of a body.
 async fn frame<B>(body: &mut B) -> Result<Option<Bytes>, Break>
 where
@@ -378,80 +372,6 @@ where
         }
     }
     Ok(None)
-}
-
-/// A response with a status other than 2xx.
-#[derive(Debug, Clone)]
-pub(super) struct Refusal {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
-    /// The body as a JSON-RPC answer, if it is one.
-    pub(super) answer: Option<RpcResponse>,
-}
-
-impl Refusal {
-    pub(super) async fn read(
-        status: StatusCode,
-        headers: HeaderMap,
-        mut body: Incoming,
-        limits: Limits,
-    ) -> Self {
-        // A body that is too long or breaks off is as good as none: status and headers say what there is to say.
-        let body = collect(&mut body, REFUSAL_BYTES).await.unwrap_or_default();
-        let text = match content_type(&headers) {
-            Some(ContentType::EventStream) => {
-                let mut decoder = sse::Decoder::new(REFUSAL_BYTES);
-                decoder.feed(body.clone());
-                decoder.next_event().and_then(Result::ok).map(|event| event.data).unwrap_or_default()
-            }
-            Some(ContentType::Json | ContentType::Other) | None => body.clone(),
-        };
-        let answer = match jsonrpc::parse(text, limits) {
-            Ok(Message::Response(answer)) => Some(answer),
-            Ok(Message::Request(_) | Message::Notification(_)) | Err(_) => None,
-        };
-        Self { status, headers, body, answer }
-    }
-
-    /// The JSON-RPC error code of the body.
-    pub(super) fn code(&self) -> Option<i64> {
-        match &self.answer.as_ref()?.reply {
-            RpcReply::Error(error) => Some(error.code),
-            RpcReply::Result(_) => None,
-        }
-    }
-
-    /// What the caller is told when the status itself is the answer.
-    pub(super) fn fault(&self, asked: &str) -> Fault {
-        let status = self.status.as_u16();
-        let retry_after = self.headers.get(RETRY_AFTER).cloned();
-        let kind = match status {
-            401 | 403 => {
-                let challenges = self.headers.get_all(WWW_AUTHENTICATE).iter().cloned().collect();
-                FaultKind::Unauthorized { status, challenges }
-            }
-            429 => FaultKind::RateLimited,
-            _ => FaultKind::BadGateway,
-        };
-        Fault::new(
-            kind,
-            format!("the upstream server answered {asked} with HTTP status {status}{}", self.detail()),
-        )
-        .with_retry_after(retry_after)
-    }
-
-    fn detail(&self) -> String {
-        if let Some(RpcReply::Error(error)) = self.answer.as_ref().map(|answer| &answer.reply)
-            && let Some(answer) = &self.answer
-        {
-            let message = error.brief(&answer.text);
-            return format!(": {message} ({})", error.code);
-        }
-        let html =
-            self.headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"text/html"));
-        if html { " and an HTML page".to_owned() } else { String::new() }
-    }
 }
 
 pub(super) fn content_type(headers: &HeaderMap) -> Option<ContentType> {

@@ -9,6 +9,7 @@ use crate::translate::flow::{Plan, Stop};
 use crate::wire::json::ScanFault;
 use crate::wire::sse;
 use bytes::Bytes;
+use hyper::body::{Body, Incoming};
 
 /// As much as may come at once of an event that is larger than `message_bytes` and will pass.
 const ONE_READ: usize = 1 << 20;
@@ -92,6 +93,14 @@ impl Messages {
         self.bounds.flow_bytes = flow_bytes;
         self.bounds.waits = true;
     }
+}
+
+/// The next bytes of a body; never, where `stop` says that they stay at the server, unless nothing more will come.
+pub(super) async fn more(body: &mut Incoming, stop: bool) -> Result<Option<Bytes>, Break> {
+    if stop && !body.is_end_stream() {
+        std::future::pending::<()>().await;
+    }
+    frame(body).await
 }
 
 impl From<Stop> for Break {
