@@ -7,8 +7,8 @@
 mod support;
 
 use support::{
-    Ask, Gets, LegacyServer, Listener, ModernServer, Net, Old, Proxy, Reply, Upstream, call, json, list,
-    listen,
+    Ask, Calls, Gets, LegacyServer, Listener, ModernServer, Net, Old, Proxy, Reply, Round, Upstream, call,
+    json, list, listen,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,6 +173,89 @@ async fn every_cell_that_runs_carries_subscriptions() {
     let of_modern = |(c, s, t): &(Era, Era, Transport)| *c == Era::Modern && cell(*c, *s, *t) == Cell::Runs;
     for (_, server, _) in cells().into_iter().filter(of_modern) {
         listening(server).await;
+    }
+}
+
+const SAMPLE: &str = r#"{"jsonrpc":"2.0","id":"s-1","method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":1}}"#;
+const SAMPLED: &str = r#"{"role":"assistant","content":{"type":"text","text":"yes"},"model":"m"}"#;
+
+/// The body for questions in the middle of a call, in the client's own era's way: the server runs the call once.
+async fn asking(client: Era, server: Era, lines: &str) {
+    match (client, server) {
+        (Era::Modern, Era::Modern) => modern_asks_modern().await,
+        (Era::Modern, Era::Legacy(version)) => legacy_asks_modern(version).await,
+        (Era::Legacy(client), Era::Legacy(server)) => {
+            legacy_asks_legacy(client, server.min(client), lines).await
+        }
+        (Era::Legacy(_), Era::Modern) => unreachable!("not a cell that runs"),
+    }
+}
+
+async fn modern_asks_modern() {
+    let asked = r#"{"resultType":"input_required","inputRequests":{"k":{"method":"roots/list"}},"requestState":"\u0041 state","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}"#;
+    let server = ModernServer::new().on("tools/call", move |seen, reply: Reply| async move {
+        let params = seen.json()["params"].clone();
+        if params.get("requestState").is_none() {
+            return reply.result(&seen, asked).await;
+        }
+        assert_eq!(params["requestState"], "A state");
+        assert_eq!(params["inputResponses"], json!({"k": {"roots": []}}));
+        reply.result(&seen, r#"{"resultType":"complete","content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}"#).await;
+    });
+    let (proxy, up) = Proxy::before_modern(&server).await;
+    let ask = call("ask", "{}").caps(r#"{"roots":{}}"#);
+    let first = proxy.send(&ask.clone().id("1")).await;
+    assert!(first.raw.contains(asked), "to the byte: {}", first.raw);
+    let state = r#""\u0041 state""#;
+    let retry = ask.id("2").member("inputResponses", r#"{"k":{"roots":[]}}"#).member("requestState", state);
+    proxy.send(&retry).await.result();
+    assert!(up.posts("tools/call")[1].text().contains(state), "to the byte");
+}
+
+async fn legacy_asks_modern(version: &'static str) {
+    let (net, calls) = (Net::new(), Calls::new());
+    let up = calls.of(LegacyServer::new().version(version)).start(&net);
+    let proxy = Proxy::start(&net).await;
+    let ask = call("ask", "{}").caps(r#"{"sampling":{}}"#);
+    let client = proxy.spawn(&ask);
+    let at = calls.wait(1).await;
+    at.event(SAMPLE);
+    let round = Round::of(&ask, client.await.unwrap());
+    let client = proxy.spawn(&round.answer("2", SAMPLED));
+    let answer = up.wait("response", 1).await[0].json();
+    assert_eq!((&answer["id"], &answer["result"]["model"]), (&json!("s-1"), &json!("m")), "{version}");
+    at.finish("done");
+    assert_eq!(client.await.unwrap().result()["resultType"], "complete", "{version}");
+    assert_eq!(up.posts("tools/call").len(), 1, "{version}");
+}
+
+async fn legacy_asks_legacy(client: &'static str, server: &'static str, lines: &str) {
+    let (net, calls) = (Net::new(), Calls::new());
+    let up = calls.of(LegacyServer::new().version(server)).start(&net);
+    let proxy = Proxy::with(&net, lines).await;
+    let old = Old::open(&proxy, client).await;
+    let asking = proxy.spawn(&old.call("ask", "{}").id("7"));
+    let at = calls.wait(1).await;
+    at.event(SAMPLE);
+    let answered = proxy.send(&old.answer(r#""s-1""#, SAMPLED)).await;
+    assert_eq!(answered.status, 202, "{client} to {server} {lines}: {}", answered.raw);
+    let answer = up.wait("response", 1).await[0].json();
+    assert_eq!(answer["result"]["model"], "m", "{client} to {server} {lines}");
+    at.finish("done");
+    let done = asking.await.unwrap();
+    assert_eq!(done.before[0]["method"], "sampling/createMessage", "{client} to {server} {lines}");
+    assert_eq!(done.result()["content"][0]["text"], "done", "{client} to {server} {lines}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_cell_that_runs_carries_questions() {
+    for (client, server, transport) in cells() {
+        if cell(client, server, transport) != Cell::Runs {
+            continue;
+        }
+        for lines in ["", "session = { shield = true }"] {
+            asking(client, server, lines).await;
+        }
     }
 }
 
