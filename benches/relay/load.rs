@@ -26,6 +26,8 @@ pub struct Target {
     pub path: &'static str,
     /// The client's era.
     pub era: Era,
+    /// What a modern client can be asked.
+    pub capabilities: &'static str,
 }
 
 /// What an answer looks like.
@@ -73,7 +75,7 @@ impl Client {
     }
 
     pub fn template(&self, work: &Work, credential: Option<&str>) -> Template {
-        work.call(self.target.era, credential, self.session.as_deref())
+        work.call(self.target.era, self.target.capabilities, credential, self.session.as_deref())
     }
 
     async fn send(&mut self, template: Template) -> io::Result<Head> {

@@ -6,7 +6,7 @@
 
 use super::load::{Client, Target};
 use super::process::Process;
-use super::work::{Era, FIRST_ID, LARGE, PAUSED, WORKS};
+use super::work::{Era, FIRST_ID, LARGE, NO_CAPABILITIES, PAUSED, WORKS};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -36,7 +36,8 @@ limits.connections = 20000\nlimits.requests = 20000\nlimits.streams = 20000
     let proxy = Process::proxy("warn", &arguments)?;
     tokio::time::sleep(Duration::from_millis(500)).await;
     told("idle process", proxy.resident(), IDLE_BAR);
-    let target = Target { address: proxy.address, path: "/mcp", era: Era::Modern };
+    let target =
+        Target { address: proxy.address, path: "/mcp", era: Era::Modern, capabilities: NO_CAPABILITIES };
     let mut client = Client::new(&target, 16 * 1024).await?;
     sessions(&mut client, 0..FEW).await?;
     let before = proxy.resident();
@@ -46,7 +47,8 @@ limits.connections = 20000\nlimits.requests = 20000\nlimits.streams = 20000
 
     let many = MANY.min(descriptors().saturating_sub(SPARE));
     let proxy = Process::proxy("warn", &arguments)?;
-    let target = Target { address: proxy.address, path: "/mcp", era: Era::Modern };
+    let target =
+        Target { address: proxy.address, path: "/mcp", era: Era::Modern, capabilities: NO_CAPABILITIES };
     let mut open = listeners(&target, FEW).await?;
     let before = proxy.resident();
     open.extend(listeners(&target, many).await?);
@@ -126,7 +128,7 @@ pub async fn large() -> io::Result<()> {
 }
 
 async fn pass(name: &str, process: Process, era: Era) -> io::Result<()> {
-    let target = Target { address: process.address, path: "/mcp", era };
+    let target = Target { address: process.address, path: "/mcp", era, capabilities: NO_CAPABILITIES };
     let mut client = match Client::new(&target, 64 * 1024).await {
         Ok(client) => client,
         Err(error) => {

@@ -6,7 +6,7 @@
 use super::load::{self, Target};
 use super::process::Process;
 use super::report::{self, Pair, Row, Sample};
-use super::work::{Era, WORKS};
+use super::work::{CAPABILITIES, Era, NO_CAPABILITIES, WORKS};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -50,16 +50,24 @@ pub async fn run(plan: &Plan, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+const CAN_BE_ASKED: &str = "janus m>l, can be asked";
+
 async fn enter(server: &Process, folder: &Path, other: Option<&Path>) -> io::Result<Vec<Contestant>> {
     let url = |era: Era| format!("http://{}{}", server.address, era.path());
     let mut all = vec![Contestant {
         name: "direct",
         pair: Pair::Direct,
         process: None,
-        target: Target { address: server.address, path: Era::Modern.path(), era: Era::Modern },
+        target: Target {
+            address: server.address,
+            path: Era::Modern.path(),
+            era: Era::Modern,
+            capabilities: NO_CAPABILITIES,
+        },
     }];
     let mut add = |name, pair, era, process: Process| {
-        let target = Target { address: process.address, path: "/mcp", era };
+        let capabilities = if name == CAN_BE_ASKED { CAPABILITIES } else { NO_CAPABILITIES };
+        let target = Target { address: process.address, path: "/mcp", era, capabilities };
         all.push(Contestant { name, pair, process: Some(process), target });
     };
     add("bare relay", Pair::Bare, Era::Modern, Process::role("role-bare", Some(&url(Era::Modern)))?);
@@ -71,13 +79,16 @@ async fn enter(server: &Process, folder: &Path, other: Option<&Path>) -> io::Res
     add("janus modern>legacy", Pair::Across, Era::Modern, janus("warn", Era::Legacy)?);
     add("janus modern>modern", Pair::Like, Era::Modern, janus("warn", Era::Modern)?);
     let legacy = janus("warn", Era::Legacy)?;
-    let target = Target { address: legacy.address, path: "/mcp", era: Era::Legacy };
+    let target =
+        Target { address: legacy.address, path: "/mcp", era: Era::Legacy, capabilities: NO_CAPABILITIES };
     match load::Client::new(&target, 64 * 1024).await {
         Ok(_) => add("janus legacy>legacy", Pair::Like, Era::Legacy, legacy),
         Err(error) => println!("legacy clients are not served ({error}); their row is left out"),
     }
     // For orientation: what one line of log for each call costs.
     add("janus m>l, log info", Pair::Other, Era::Modern, janus("info", Era::Legacy)?);
+    // What it costs that the server might ask something.
+    add(CAN_BE_ASKED, Pair::Other, Era::Modern, janus("warn", Era::Legacy)?);
     if let Some(binary) = other {
         let other = |era: Era| Process::proxy_of(binary, "warn", &["--upstream", &url(era)]);
         add("other modern>legacy", Pair::Across, Era::Modern, other(Era::Legacy)?);

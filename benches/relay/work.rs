@@ -70,6 +70,9 @@ pub const FIRST_ID: u64 = 1_000_000;
 pub const LAST_ID: u64 = 9_999_999;
 pub const MODERN: &str = "2026-07-28";
 pub const LEGACY: &str = "2025-11-25";
+/// Of a client that can be asked nothing, and of one that can be asked everything.
+pub const NO_CAPABILITIES: &str = "{}";
+pub const CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}"#;
 const INFO: &str = r#"{"name":"bench","version":"1"}"#;
 
 /// A request with room for its id.
@@ -96,12 +99,19 @@ impl Template {
 }
 
 impl Work {
-    /// The call of a client of `era`; `credential` and `session` as it has them.
-    pub fn call(&self, era: Era, credential: Option<&str>, session: Option<&str>) -> Template {
+    /// The call of a client of `era` that can be asked what `capabilities` say (JSON); `credential` and `session` as it has
+    /// them.
+    pub fn call(
+        &self,
+        era: Era,
+        capabilities: &str,
+        credential: Option<&str>,
+        session: Option<&str>,
+    ) -> Template {
         let id = FIRST_ID;
         let token = if self.progress > 0 { format!(r#""progressToken":{id}"#) } else { String::new() };
         let meta = match era {
-            Era::Modern => format!(r#""_meta":{},"#, modern_meta(&token)),
+            Era::Modern => format!(r#""_meta":{},"#, modern_meta(capabilities, &token)),
             Era::Legacy if self.progress > 0 => format!(r#""_meta":{{{token}}},"#),
             Era::Legacy => String::new(),
         };
@@ -145,15 +155,15 @@ pub fn initialized(session: &str) -> Template {
 pub fn listen() -> Template {
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"subscriptions/listen","params":{{"_meta":{},"notifications":{{"toolsListChanged":true}}}}}}"#,
-        modern_meta("")
+        modern_meta(NO_CAPABILITIES, "")
     );
     Template::new(head(Era::Modern, "subscriptions/listen", None, None, None), body)
 }
 
-fn modern_meta(more: &str) -> String {
+fn modern_meta(capabilities: &str, more: &str) -> String {
     let comma = if more.is_empty() { "" } else { "," };
     format!(
-        r#"{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientInfo":{INFO},"io.modelcontextprotocol/clientCapabilities":{{}}{comma}{more}}}"#
+        r#"{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientInfo":{INFO},"io.modelcontextprotocol/clientCapabilities":{capabilities}{comma}{more}}}"#
     )
 }
 

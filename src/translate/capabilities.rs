@@ -12,7 +12,7 @@ use crate::wire::json::{Kind, Limits, Object, Span, compact, quote_into};
 use crate::wire::jsonrpc::Request;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is declared may be this long in all; a session keeps it as long as it lives. What comes after is left out.
 const MOST_BYTES: usize = 64 * 1024;
@@ -119,6 +119,36 @@ impl Capabilities {
     /// Whether the client takes `includeContext` (A8.10).
     pub fn allows_context(&self) -> bool {
         self.0.as_ref().is_some_and(|declared| declared.context)
+    }
+}
+
+/// As long as one client calls, all its requests declare the same: what was read last is not read again.
+#[derive(Debug, Default)]
+pub struct Recent {
+    last: Mutex<Option<(Bytes, Capabilities)>>,
+}
+
+/// A longer text is not kept for that.
+const MOST_RECENT: usize = 4 * 1024;
+
+impl Recent {
+    /// As [`Capabilities::of`].
+    pub fn of(&self, request: &Request, limits: Limits) -> Capabilities {
+        let Some(span) = declared::capabilities(request) else { return Capabilities::none() };
+        let raw = span.of(&request.text);
+        if raw.len() == 2 || raw.len() > MOST_RECENT {
+            return Capabilities::of(request, limits);
+        }
+        // Held for a look and a copy.
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, capabilities)) = &*last()
+            && known == raw
+        {
+            return capabilities.clone();
+        }
+        let capabilities = Capabilities::of(request, limits);
+        *last() = Some((Bytes::copy_from_slice(raw), capabilities.clone()));
+        capabilities
     }
 }
 

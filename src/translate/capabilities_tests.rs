@@ -1,7 +1,7 @@
 //! Vectors of what sessions declare, by rule or vector id; expected values are written from the rules.
 #![allow(clippy::unwrap_used)]
 
-use super::capabilities::Capabilities;
+use super::capabilities::{Capabilities, Recent};
 use super::question::Need::{Form, Roots, Sampling, SamplingTools, Url};
 use super::question_tests::{LIMITS, request};
 use crate::wire::version::LegacyRevision::{self, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25};
@@ -193,4 +193,19 @@ fn what_a_session_keeps_of_a_declaration_is_bounded() {
     assert_eq!(declared(&text, V2025_11_25), r#"{"sampling":{}}"#);
     let many: Vec<_> = (0..65).map(|n| format!(r#""c{n}":{{}}"#)).collect();
     assert!(of(&format!("{{{}}}", many.join(","))).is_empty());
+}
+
+/// D51: what was read last is given only for the same text.
+#[test]
+fn d51_what_was_read_last_is_no_other_requests() {
+    let recent = Recent::default();
+    let long = format!(r#"{{"experimental":{{"x":{{"y":"{}"}}}}}}"#, "z".repeat(5000));
+    let texts =
+        [r#"{"sampling":{}}"#, r#"{"sampling":{} }"#, "{}", r#"{"roots":{}}"#, &long, r#"{"roots":{}}"#];
+    for text in texts.iter().chain(&texts) {
+        let message = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"_meta":{{"io.modelcontextprotocol/clientCapabilities":{text}}}}}}}"#
+        );
+        assert_eq!(recent.of(&request(&message), LIMITS), of(text), "{text}");
+    }
 }

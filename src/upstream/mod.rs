@@ -18,6 +18,7 @@ use crate::exchange::{Fault, FaultKind};
 use crate::net::Dial;
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::UpstreamMetrics;
+use crate::translate::capabilities::Recent;
 use crate::wire::json::Limits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     limits: Limits,
     shutdown: Shutdown,
     metrics: Arc<UpstreamMetrics>,
+    declared: Recent,
     /// Ids and progress tokens of our own. One row for all sessions: a server without session ids sees them side by
     /// side, and may key its streams by them (A14.2, C20).
     numbers: AtomicU64,
@@ -80,6 +82,7 @@ impl Upstream {
             limits,
             shutdown,
             metrics: metrics.clone(),
+            declared: Recent::default(),
             numbers: AtomicU64::new(1),
         });
         let legacy = legacy::Legacy::new(shared.clone(), parked);

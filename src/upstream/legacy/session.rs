@@ -41,7 +41,7 @@ pub(super) struct SessionKey {
 impl SessionKey {
     pub(super) fn of(call: &Call, shared: &Shared) -> Self {
         let capabilities = if shared.settings.interactive {
-            Capabilities::of(&call.request, shared.limits)
+            shared.declared.of(&call.request, shared.limits)
         } else {
             Capabilities::none()
         };
