@@ -142,6 +142,20 @@ async fn b5_a_call_does_not_go_without_a_stream_that_was_cut() {
     assert!(stage.gets.all().len() <= 6, "{}", stage.gets.all().len());
 }
 
+/// Hosts without long answers end the stream as soon as it is there: no call waits for it to stay.
+#[tokio::test(start_paused = true)]
+async fn b5_a_stream_that_ends_at_once_keeps_no_call_waiting() {
+    let gets = Gets::script(|_| Begin::Body(200, "text/event-stream", ""));
+    let stage = Stage::of(LegacyServer::telling(), gets).await;
+    stage.proxy.send(&asking()).await.result();
+    let start = Instant::now();
+    for _ in 0..10 {
+        stage.proxy.send(&asking()).await.result();
+    }
+    assert!(start.elapsed() < Duration::from_millis(200), "{:?}", start.elapsed());
+    assert!(stage.gets.all().len() <= 6, "{}", stage.gets.all().len());
+}
+
 /// A12.14: asked for once, and no call minds.
 #[tokio::test(start_paused = true)]
 async fn b5_a_server_without_one_is_not_asked_again() {

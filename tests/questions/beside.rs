@@ -277,6 +277,30 @@ async fn b5_the_call_after_one_that_was_given_up_is_asked() {
     ends_with(&done(client).await, "two");
 }
 
+/// The stream is there also when the call goes on: it was cut while the call waited for its turn, or for its client.
+#[tokio::test(start_paused = true)]
+async fn b5_the_stream_stands_before_the_call_goes_on() {
+    let stage = Stage::new().await;
+    let first = stage.begin(&asking(1)).await;
+    stage.gets.wait(1).await.event(&elicit("7", "one"));
+    let (at, round) = (first.call.clone(), first.round().await);
+    pass(5_000).await;
+    stage.gets.wait(1).await.cut();
+    let client = stage.run(&round.answer("2", ACCEPT));
+    stage.elicited("7").await;
+    assert_eq!(stage.gets.now(), 1, "before the answer");
+    let waiting = stage.run(&asking(2));
+    pass(5_000).await;
+    assert_eq!(stage.calls.all().len(), 1, "it waits for its turn");
+    stage.gets.all().last().unwrap().cut();
+    at.finish("one");
+    ends_with(&done(client).await, "one");
+    let second = stage.calls.wait(2).await;
+    assert_eq!(stage.gets.now(), 1, "before the call");
+    second.finish("two");
+    ends_with(&done(waiting).await, "two");
+}
+
 /// The stream is there before the call is sent: servers drop a question silently where there is none.
 #[tokio::test(start_paused = true)]
 async fn b5_the_stream_stands_before_the_call() {

@@ -2,7 +2,7 @@
 
 use crate::stage::{PARKED, Stage, asking, done, ends_with};
 use crate::support::questions::{ACCEPT, elicit, elicit_url, roots, sample};
-use crate::support::{Value, json, list, pass};
+use crate::support::{Gets, LegacyServer, Reply, Value, json, list, pass};
 
 /// What the server is told when nobody answers: by kind of question.
 fn is_given_up(method: &str, answer: &Value) {
@@ -55,6 +55,23 @@ async fn b1_7_every_open_question_is_answered() {
     }
     stage.is_cancelled_once(&call).await;
     stage.is_over(1).await;
+}
+
+/// A server that does not take the answers in the client's place is told of the cancellation all the same.
+#[tokio::test(start_paused = true)]
+async fn b1_7_the_cancellation_does_not_hang_on_the_answers() {
+    for deaf in [true, false] {
+        let server = LegacyServer::telling().on("response", move |_, reply: Reply| async move {
+            if deaf { reply.never().await } else { reply.empty(500).await }
+        });
+        let stage = Stage::of(server, Gets::open(), "", "").await;
+        let questions = [elicit("1", "m"), sample(r#""2""#, "p")];
+        let (_, call) = stage.asked(&asking(1), &questions.each_ref().map(String::as_str)).await;
+        pass(301_000).await;
+        pass(31_000).await;
+        stage.is_cancelled_once(&call).await;
+        assert_eq!(stage.answers().len(), 2, "each once");
+    }
 }
 
 /// Each round has the whole time; answering one question in time keeps the call.

@@ -147,6 +147,26 @@ async fn b5_a_turn_is_waited_for_as_long_as_a_question_is_held() {
     ends_with(&done(client).await, "first");
 }
 
+/// The server has taken its only question back while its client was away: nothing is left to wait for a turn for, and what
+/// it asks next reaches the client at once.
+#[tokio::test(start_paused = true)]
+async fn b1_9_a_question_taken_back_holds_up_nobody() {
+    let stage = learned().await;
+    let first = stage.begin(&asking(1)).await;
+    stage.gets.wait(1).await.event(&elicit("11", "first"));
+    let (at, round) = (first.call.clone(), first.round().await);
+    at.withdraw("11");
+    pass(100).await;
+    let began = Instant::now();
+    let retry = round.answer("2", ACCEPT);
+    let client = stage.run(&retry);
+    pass(100).await;
+    at.event(&elicit("12", "second"));
+    next_round(&retry, client).await.key_of("second");
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(stage.answers_to("11").is_empty(), "D45");
+}
+
 /// The client goes away before its answers had their turn: the call is given up, and its question answered in its place.
 #[tokio::test(start_paused = true)]
 async fn b14_gone_before_its_answers_had_their_turn() {

@@ -9,8 +9,8 @@ use super::call::Asking;
 use super::pool::Lease;
 use crate::exchange::Call;
 use crate::wire::payload::Payload;
+use futures_util::future::join_all;
 use std::sync::Arc;
-use tokio::time::timeout;
 use tracing::Instrument;
 
 /// What has been sent for the call, for its cancellation.
@@ -63,7 +63,7 @@ impl Drop for AtWork {
         let stopped = self.reason == CLIENT_GONE && legacy.shared.shutdown.is_cut();
         let reason = if stopped { "the proxy was stopped" } else { self.reason };
         let cancel = async move { cancel(&legacy, sent, reason).await };
-        // Owned by the tracker; bounded by the time that `initialize` may take. A task, since nobody may
+        // Owned by the tracker; bounded by twice the time that `initialize` may take. A task, since nobody may
         // poll the call any more: who waited for it has its outcome or has gone.
         drop(self.legacy.shared.shutdown.spawn(cancel.in_current_span()));
     }
@@ -76,20 +76,17 @@ async fn cancel(legacy: &Arc<Legacy>, sent: Sent, reason: &'static str) {
     let cancelled = Payload::from(format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number},"reason":"{reason}"}}}}"#
     ));
-    // Whatever becomes of the answers, the cancellation goes too; all of it within the time of one message.
-    let told = async {
-        let mut told = false;
-        for message in asking.last_words().into_iter().chain([cancelled]) {
-            let posted = legacy.post(lease.session(), &call.headers, message).await;
-            told = posted.is_ok();
-            if let Err(fault) = posted {
-                tracing::debug!(upstream = %legacy.shared.settings.name, %fault, "a cancellation did not reach the upstream server");
-            }
+    let post = async |message: Payload| {
+        let posted = legacy.post(lease.session(), &call.headers, message).await;
+        if let Err(fault) = &posted {
+            tracing::debug!(upstream = %legacy.shared.settings.name, %fault, "a cancellation did not reach the upstream server");
         }
-        told
+        posted.is_ok()
     };
-    let told = timeout(legacy.shared.settings.timeouts.initialize, told).await;
-    if let Some(seat) = seat.filter(|_| told == Ok(true)) {
+    // In this order, but whatever becomes of the answers the cancellation goes too.
+    join_all(asking.last_words().into_iter().map(&post)).await;
+    let told = post(cancelled).await;
+    if let Some(seat) = seat.filter(|_| told) {
         lease.session().floor.is_told(seat);
     }
 }

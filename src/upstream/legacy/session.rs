@@ -230,7 +230,10 @@ impl Session {
         }
         let turn = async {
             self.listening(stream).await;
-            self.floor.enter().await.map(Some).map_err(|Full| NoSeat::Full)
+            let seat = self.floor.enter().await.map_err(|Full| NoSeat::Full)?;
+            // It may have waited long for its turn.
+            self.listening(stream).await;
+            Ok(Some(seat))
         };
         tokio::select! {
             biased;
@@ -241,7 +244,7 @@ impl Session {
 
     /// Waits until questions on the session's GET stream would be heard, or are known not to come there, at most for as
     /// long as `limit`: SDK servers drop a question without a word while that stream is not open.
-    async fn listening(&self, limit: Duration) {
+    pub(super) async fn listening(&self, limit: Duration) {
         // Late is as good as silent: no call waits longer for a server that keeps it waiting.
         let _ = timeout(limit, self.line.settled()).await;
     }

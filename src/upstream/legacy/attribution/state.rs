@@ -103,25 +103,31 @@ impl<Q> State<Q> {
             },
             // Those who have begun go first.
             Shown::Beside if !self.returning.is_empty() => Turn::Later,
-            Shown::Beside => self.alone(now),
+            Shown::Beside => self.alone(None, now),
         }
     }
 
     /// Whether a call whose question was answered may go on. It may ask again, and then nobody else is to be running.
-    pub(super) fn turn_to_return(&self, waiter: &Arc<Notify>, shown: Shown, now: Instant) -> Turn {
+    pub(super) fn turn_to_return(
+        &self,
+        number: u64,
+        waiter: &Arc<Notify>,
+        shown: Shown,
+        now: Instant,
+    ) -> Turn {
         match shown {
             Shown::Nothing | Shown::Calm | Shown::Asks => Turn::Now,
             Shown::Beside if !self.held.is_empty() => Turn::Later,
             Shown::Beside if !self.returning.front().is_some_and(|(_, first)| Arc::ptr_eq(first, waiter)) => {
                 Turn::Later
             }
-            Shown::Beside => self.alone(now),
+            Shown::Beside => self.alone(Some(number), now),
         }
     }
 
-    /// Whether whoever begins now is the only one who may ask.
-    fn alone(&self, now: Instant) -> Turn {
-        if self.seats.values().any(|seat| !seat.aside) {
+    /// Whether whoever begins now, or goes on in its seat, is the only one who may ask.
+    fn alone(&self, own: Option<u64>, now: Instant) -> Turn {
+        if self.seats.iter().any(|(number, seat)| !seat.aside && Some(*number) != own) {
             return Turn::Later;
         }
         self.after_gone(now)

@@ -116,7 +116,7 @@ impl<Q> Returning<Q> {
     fn look(&self) -> Option<Instant> {
         let now = Instant::now();
         let mut state = self.floor.lock();
-        let due = match state.turn_to_return(&self.woken, self.floor.style.now(), now) {
+        let due = match state.turn_to_return(self.number, &self.woken, self.floor.style.now(), now) {
             _ if self.until <= now => None,
             Turn::Now => None,
             Turn::At(due) => Some(due.min(self.until)),

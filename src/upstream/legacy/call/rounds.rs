@@ -211,9 +211,12 @@ impl Stream<'_> {
             return Ok(());
         }
         // Without a question the call may ask another one at any time: only when it is its turn (B5).
-        let all = self.sent.asking.open.iter().all(|open| answers.iter().any(|(key, _)| *key == open.key));
+        let open = &self.sent.asking.open;
+        let all = open.iter().all(|open| answers.iter().any(|(key, _)| *key == open.key));
         match &self.seat {
-            Some(seat) if all => self.bringing = Some(Bringing { answers, returning: seat.returning() }),
+            Some(seat) if all && !open.is_empty() => {
+                self.bringing = Some(Bringing { answers, returning: seat.returning() })
+            }
             Some(_) | None => self.bring(answers).await,
         }
         Ok(())
@@ -222,6 +225,10 @@ impl Stream<'_> {
     /// Gives the server the client's answers. Those that are missing are asked for again (B1.5).
     pub(super) async fn bring(&mut self, answers: Vec<(String, Answer)>) {
         self.bringing = None;
+        if self.seat.is_some() {
+            // With its answers the call may ask again.
+            self.session.listening(self.legacy.shared.settings.timeouts.stream).await;
+        }
         for (key, answer) in answers {
             // One that the server has taken back meanwhile needs no answer (B1.9).
             let Some(_) = self.sent.asking.answered(&key) else { continue };
@@ -279,7 +286,7 @@ impl Stream<'_> {
     pub(super) fn withdrawn(&mut self, id: &Id) {
         self.sent.asking.open.retain(|open| open.elicitation_id.is_some() || open.question.id != *id);
         if self.sent.asking.is_empty() {
-            self.due = None;
+            (self.due, self.bringing) = (None, None);
             self.seat.iter().for_each(Seat::resumed);
         }
     }

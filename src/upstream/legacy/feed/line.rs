@@ -26,8 +26,10 @@ pub(super) struct Now {
     pub(super) stream: Stream,
     /// Times that something may have been missed.
     pub(super) gaps: u64,
-    /// Times in a row that it could not be opened.
+    /// Times in a row that it could not be opened, or was gone at once.
     failures: u32,
+    /// Times that it was opened; a server may end it at once.
+    openings: u64,
 }
 
 /// A call has a stream opened again at once, instead of after the pause, unless it failed so often in a row.
@@ -61,10 +63,18 @@ impl Line {
     }
 
     pub(super) fn is_open(&self) {
-        self.now.send_modify(|now| (now.stream, now.failures) = (Stream::Open, 0));
+        self.now.send_modify(|now| {
+            now.stream = Stream::Open;
+            now.openings += 1;
+        });
     }
 
-    /// It could not be opened.
+    /// It was there for long enough to be relied on.
+    pub(super) fn has_stood(&self) {
+        self.now.send_modify(|now| now.failures = 0);
+    }
+
+    /// It could not be opened, or was gone at once.
     pub(super) fn has_failed(&self) {
         self.now.send_modify(|now| now.failures = now.failures.saturating_add(1));
     }
@@ -95,7 +105,8 @@ impl Line {
         }
         let settled = |now: &Now| match now.stream {
             Stream::Opening => false,
-            Stream::Broken => before.stream != Stream::Broken || now.failures > before.failures,
+            Stream::Broken if before.stream != Stream::Broken => true,
+            Stream::Broken => now.failures > before.failures || now.openings > before.openings,
             Stream::Silent | Stream::Open | Stream::Absent => true,
         };
         // The sender lives as long as this.

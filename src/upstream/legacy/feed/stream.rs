@@ -98,6 +98,9 @@ pub(super) async fn follow(asker: &Asker<'_>, line: &Line) {
                 }
                 if messages.moved() || since.elapsed() >= STOOD {
                     backoff.reset();
+                    line.has_stood();
+                } else {
+                    line.has_failed();
                 }
             }
         }
