@@ -198,7 +198,7 @@ words! {
 words! {
     /// How a call ended whose question nobody answered.
     ParkEnd {
-        /// `timeouts.answer`, or the time of the call itself.
+        /// `timeouts.answer`
         Expired => "expired",
         /// The process ended.
         Drained => "drained",

@@ -6,9 +6,9 @@
 use super::super::super::parked::Slot;
 use crate::config::UpstreamLimits;
 use crate::exchange::Outcome;
-use crate::telemetry::metrics::UpstreamLimit;
+use crate::telemetry::metrics::{QuestionKind, UpstreamLimit, UpstreamMetrics, Way};
 use crate::translate::answer::{self, Why};
-use crate::translate::question::Question;
+use crate::translate::question::{Kind, Question};
 use crate::wire::payload::Payload;
 use std::time::Duration;
 
@@ -27,8 +27,10 @@ pub(super) struct Open {
     pub(super) question: Question,
     /// Set for one that came as an error and not as a request: the server waits for no answer (B4.1).
     pub(super) elicitation_id: Option<String>,
-    /// The client has been asked.
+    /// The client has been asked in this round.
     pub(super) shown: bool,
+    /// Where it came, until it is counted as one that was put to the client.
+    way: Option<Way>,
 }
 
 impl Open {
@@ -38,9 +40,25 @@ impl Open {
 }
 
 impl Asking {
-    pub(super) fn add(&mut self, question: Question, elicitation_id: Option<String>) {
+    pub(super) fn add(&mut self, question: Question, elicitation_id: Option<String>, way: Way) {
         self.keys += 1;
-        self.open.push(Open { key: format!("q{}", self.keys), question, elicitation_id, shown: false });
+        let key = format!("q{}", self.keys);
+        self.open.push(Open { key, question, elicitation_id, shown: false, way: Some(way) });
+    }
+
+    /// All that is open is put to the client.
+    pub(super) fn show(&mut self, metrics: &UpstreamMetrics) {
+        for open in &mut self.open {
+            open.shown = true;
+            if let Some(way) = open.way.take() {
+                metrics.question(counted(open.question.kind), way);
+            }
+        }
+    }
+
+    /// Questions that the client has never seen.
+    pub(super) fn unseen(&self) -> usize {
+        self.open.iter().filter(|open| open.way.is_some()).count()
     }
 
     /// The limit that one more question of so many bytes would break, and its setting.
@@ -83,5 +101,14 @@ impl Asking {
     pub(in crate::upstream::legacy) fn last_words(self) -> Vec<Payload> {
         let waited_for = self.open.iter().filter(|open| open.elicitation_id.is_none());
         waited_for.map(|open| answer::refused(&open.question, Why::Cancelled)).collect()
+    }
+}
+
+fn counted(kind: Kind) -> QuestionKind {
+    match kind {
+        Kind::Elicitation => QuestionKind::Elicitation,
+        Kind::UrlElicitation => QuestionKind::Url,
+        Kind::Sampling => QuestionKind::Sampling,
+        Kind::Roots => QuestionKind::Roots,
     }
 }

@@ -6,7 +6,6 @@
 //! Rules: A11.7, B4.1; vectors D27-D30.
 
 use super::Trouble;
-use super::rounds::counted;
 use super::stream::Stream;
 use super::waits::Away;
 use crate::exchange::{Fault, FaultKind, Outcome};
@@ -49,10 +48,7 @@ impl Stream<'_> {
                 );
                 return Err(Fault::new(FaultKind::Unanswered, text).into());
             }
-            self.sent.asking.add(question, Some(page.elicitation_id));
-        }
-        for open in &self.sent.asking.open {
-            shared.metrics.question(counted(open.question.kind), Way::Call);
+            self.sent.asking.add(question, Some(page.elicitation_id), Way::Call);
         }
         while !self.sent.asking.is_empty() {
             self.park().await?;

@@ -17,7 +17,7 @@ use super::stream::Stream;
 use super::waits::{Away, Bringing, Due, Undelivered};
 use crate::config;
 use crate::exchange::{Call, Fault, FaultKind, Outcome};
-use crate::telemetry::metrics::{Limit, NotAsked, QuestionKind, UpstreamLimit, Way};
+use crate::telemetry::metrics::{Limit, NotAsked, UpstreamLimit, Way};
 use crate::translate::answer::{self, Answer, Why};
 use crate::translate::capabilities::Capabilities;
 use crate::translate::input_required;
@@ -77,13 +77,12 @@ impl Stream<'_> {
             self.reply(answer::refused(&question, Why::Cancelled)).await;
             return Ok(());
         }
-        shared.metrics.question(counted(question.kind), way);
         match way {
             Way::Call => self.seat.iter().for_each(Seat::asked_here),
             // The floor gave it, and knows.
             Way::Beside => {}
         }
-        self.sent.asking.add(question, None);
+        self.sent.asking.add(question, None, way);
         self.ask_soon();
         Ok(())
     }
@@ -140,8 +139,8 @@ impl Stream<'_> {
         if self.sent.asking.slot.is_none() {
             self.sent.asking.slot = Some(self.admit()?);
         }
+        self.sent.asking.show(&shared.metrics);
         let Asking { slot: Some(slot), open, .. } = &mut self.sent.asking else { return Ok(()) };
-        open.iter_mut().for_each(|open| open.shown = true);
         let asked = open.iter().map(|open| (open.key.clone(), open.question.clone())).collect();
         let lasts = shared.settings.timeouts.answer;
         let info = &self.session.initialized.server_info;
@@ -171,7 +170,7 @@ impl Stream<'_> {
                 Full::Principal => (Limit::ParkedPerPrincipal, "limits.parked_per_principal"),
             };
             self.turn.call.meter.limit(limit);
-            self.not_asked(NotAsked::Full, setting);
+            self.none_asked(NotAsked::Full, setting);
             let text = format!(
                 "the server asks its client something, and as many calls wait for answers as may ({setting}); the call was cancelled"
             );
@@ -182,7 +181,7 @@ impl Stream<'_> {
     /// The server is told that nobody answers, and finishes as it likes.
     async fn no_more_rounds(&mut self) -> Result<(), Trouble> {
         self.legacy.shared.metrics.limit(UpstreamLimit::Rounds);
-        self.not_asked(NotAsked::Rounds, "upstream.*.limits.rounds");
+        self.none_asked(NotAsked::Rounds, "upstream.*.limits.rounds");
         let open = std::mem::take(&mut self.sent.asking.open);
         if open.iter().any(|open| open.elicitation_id.is_some()) {
             let text = "the server asks for the same again and again; the call was given up (upstream.*.limits.rounds)";
@@ -324,6 +323,12 @@ impl Stream<'_> {
             .with_data(format!("{{\"requiredCapabilities\":{}}}", need.required()))
     }
 
+    /// Of all that is open, what the client has not seen yet.
+    fn none_asked(&self, why: NotAsked, setting: &str) {
+        (1..self.sent.asking.unseen()).for_each(|_| self.legacy.shared.metrics.question_refused(why));
+        self.not_asked(why, setting);
+    }
+
     pub(super) fn not_asked(&self, why: NotAsked, detail: &str) {
         self.legacy.shared.metrics.question_refused(why);
         tracing::info!(
@@ -373,13 +378,4 @@ pub(in crate::upstream::legacy) fn owner(settings: &config::Upstream, call: &Cal
     // Last, since it is of no fixed length.
     hash.update(&settings.name);
     Owner { principal: call.principal, request: hash.finalize().into() }
-}
-
-pub(super) fn counted(kind: Kind) -> QuestionKind {
-    match kind {
-        Kind::Elicitation => QuestionKind::Elicitation,
-        Kind::UrlElicitation => QuestionKind::Url,
-        Kind::Sampling => QuestionKind::Sampling,
-        Kind::Roots => QuestionKind::Roots,
-    }
 }
