@@ -9,7 +9,7 @@ use super::call::Asking;
 use super::pool::Lease;
 use crate::exchange::Call;
 use crate::wire::payload::Payload;
-use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
 use std::sync::Arc;
 use tracing::Instrument;
 
@@ -29,6 +29,9 @@ pub(super) struct Sent {
     /// What the server asks.
     pub(super) asking: Asking,
 }
+
+/// Answers in the client's place that are on their way at once.
+const AT_ONCE: usize = 8;
 
 pub(super) const CLIENT_GONE: &str = "the client closed its request";
 
@@ -84,7 +87,8 @@ async fn cancel(legacy: &Arc<Legacy>, sent: Sent, reason: &'static str) {
         posted.is_ok()
     };
     // In this order, but whatever becomes of the answers the cancellation goes too.
-    join_all(asking.last_words().into_iter().map(&post)).await;
+    let mut answers = stream::iter(asking.last_words()).map(&post).buffer_unordered(AT_ONCE);
+    while answers.next().await.is_some() {}
     let told = post(cancelled).await;
     if let Some(seat) = seat.filter(|_| told) {
         lease.session().floor.is_told(seat);

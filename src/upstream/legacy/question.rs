@@ -13,6 +13,8 @@ use crate::translate::notify::{cancelled_request, completed_elicitation};
 use crate::translate::question::{Asked, Kind, Question};
 use crate::wire::jsonrpc::{Notification, Request};
 use crate::wire::payload::Payload;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 impl Asker<'_> {
     /// What the server is answered now. `None`: a call of the session has the question, or will, or its refusal is posted
@@ -55,6 +57,20 @@ impl Asker<'_> {
             asker.answer(asker.refusal(&refused)).await;
         }));
         None
+    }
+
+    /// Posts an answer beside the stream that the question came on, which may end before. Waits where all `places` for such
+    /// answers are taken.
+    pub(super) async fn answer_aside(&self, message: Payload, places: &Arc<Semaphore>) {
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let (legacy, session) = (self.legacy.clone(), self.session.clone());
+        let (principal, headers) = (self.principal, self.headers.clone());
+        // Owned by the tracker; bounded as every answer.
+        drop(self.legacy.shared.shutdown.spawn(async move {
+            let asker = Asker { legacy: &legacy, session: &session, principal, headers: &headers };
+            asker.answer(message).await;
+            drop(place);
+        }));
     }
 
     /// Posts an answer; bounded by the time that `initialize` may take.

@@ -4,7 +4,7 @@
 //! one may send. Owns what the pool and the calls must know of it: its key, whether it is in use, what it was told.
 
 use super::super::Shared;
-use super::attribution::{Floor, Full, Seat};
+use super::attribution::{Floor, Full, Seat, Unsent};
 use super::beside::Beside;
 use super::feed::Line;
 use super::listeners::Presence;
@@ -230,10 +230,10 @@ impl Session {
         }
         let turn = async {
             self.listening(stream).await;
-            let seat = self.floor.enter().await.map_err(|Full| NoSeat::Full)?;
+            let seat = Unsent::new(self.floor.enter().await.map_err(|Full| NoSeat::Full)?);
             // It may have waited long for its turn.
             self.listening(stream).await;
-            Ok(Some(seat))
+            Ok(seat.begins())
         };
         tokio::select! {
             biased;

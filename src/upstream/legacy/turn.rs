@@ -6,7 +6,9 @@
 
 use super::wants::Wants;
 use crate::exchange::{Call, Event, Outcome, Sender, Watcher};
+use crate::translate::capabilities::Capabilities;
 use crate::translate::notify::Progress;
+use crate::wire::json::Limits;
 use crate::wire::jsonrpc::Id;
 use bytes::Bytes;
 use std::future::poll_fn;
@@ -20,6 +22,8 @@ pub(super) struct Turn {
     pub(super) call: Arc<Call>,
     pub(super) wants: Wants,
     pub(super) progress: Progress,
+    /// What the request declared, once it is let go.
+    declared: Option<Capabilities>,
     /// `None` while the client is away.
     sender: Option<Sender>,
 }
@@ -29,7 +33,26 @@ impl Turn {
         let watch = Watch { state: Mutex::new(Watched { who: None, changed: false }) };
         watch.set(Some((sender.watcher(), call.deadline)));
         let wants = Wants::of(&call.request);
-        (Self { call, wants, progress: Progress::default(), sender: Some(sender) }, watch)
+        (Self::new(call, wants, sender), watch)
+    }
+
+    fn new(call: Arc<Call>, wants: Wants, sender: Sender) -> Self {
+        Self { call, wants, progress: Progress::default(), declared: None, sender: Some(sender) }
+    }
+
+    /// What the client can be asked by this request.
+    pub(super) fn declared(&self, limits: Limits) -> Capabilities {
+        match &self.declared {
+            Some(declared) => declared.clone(),
+            None => Capabilities::of(&self.call.request, limits),
+        }
+    }
+
+    /// Lets go what was asked for, which may be large, and comes again with the next request.
+    pub(super) fn without_request(&mut self, limits: Limits) -> Arc<Call> {
+        self.declared = Some(self.declared(limits));
+        self.call = Arc::new(self.call.without_request());
+        self.call.clone()
     }
 
     pub(super) fn id(&self) -> &Id {
@@ -66,7 +89,7 @@ impl Turn {
     pub(super) fn next(&mut self, watch: &Watch, call: Arc<Call>, sender: Sender) {
         watch.set(Some((sender.watcher(), call.deadline)));
         let wants = Wants::of(&call.request);
-        *self = Self { call, wants, progress: Progress::default(), sender: Some(sender) };
+        *self = Self::new(call, wants, sender);
     }
 }
 

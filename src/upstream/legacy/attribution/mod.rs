@@ -22,7 +22,7 @@ mod tests;
 #[cfg(test)]
 mod turn_tests;
 
-pub(super) use seat::{Beside, Given, Seat};
+pub(super) use seat::{Beside, Given, Seat, Unsent};
 pub(super) use style::Style;
 pub(super) use turn::Returning;
 

@@ -117,6 +117,11 @@ impl<Q> Seat<Q> {
         }
     }
 
+    /// The call is being sent only now: from here on it counts how long it runs.
+    pub(in super::super) fn begins(&self) {
+        self.floor.lock().begins(self.number, Instant::now());
+    }
+
     /// The call has not reached the server, so nothing is or will be asked in it.
     pub(in super::super) fn unsent(&self) {
         self.leave(End::Unsent);
@@ -124,6 +129,25 @@ impl<Q> Seat<Q> {
 
     fn leave(&self, end: End) -> bool {
         self.floor.lock().leave(self.number, end, Instant::now())
+    }
+}
+
+/// A seat whose call is not being sent yet: dropped, nothing was or will be asked in it.
+pub(in super::super) struct Unsent<Q>(Option<Seat<Q>>);
+
+impl<Q> Unsent<Q> {
+    pub(in super::super) fn new(seat: Seat<Q>) -> Self {
+        Self(Some(seat))
+    }
+
+    pub(in super::super) fn begins(mut self) -> Option<Seat<Q>> {
+        self.0.take().inspect(Seat::begins)
+    }
+}
+
+impl<Q> Drop for Unsent<Q> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(Seat::unsent);
     }
 }
 

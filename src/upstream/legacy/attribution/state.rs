@@ -269,6 +269,13 @@ impl<Q> State<Q> {
         self.seat(number)?.queue.pop_front()
     }
 
+    /// The call is being sent only now.
+    pub(super) fn begins(&mut self, number: u64, now: Instant) {
+        if let Some(seat) = self.seat(number) {
+            seat.since = now;
+        }
+    }
+
     pub(super) fn asked_here(&mut self, number: u64) {
         if let Some(seat) = self.seat(number) {
             seat.asked = true;
@@ -281,11 +288,8 @@ impl<Q> State<Q> {
         if let Some(seat) = self.seat(number) {
             seat.aside = aside;
         }
-        if aside {
-            self.rule_out(number);
-        } else {
-            self.wake_first();
-        }
+        // What is held stays held: the call may have asked that too, before it had to wait for its client.
+        self.wake_first();
     }
 
     pub(super) fn parked(&self) -> usize {

@@ -81,6 +81,11 @@ impl Asking {
         Some(self.open.remove(at))
     }
 
+    /// Whether the client was asked before.
+    pub(super) fn has_asked(&self) -> bool {
+        self.slot.is_some()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }

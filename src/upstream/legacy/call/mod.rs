@@ -116,6 +116,11 @@ async fn attempts(legacy: &Arc<Legacy>, turn: &mut Turn, watch: &Watch, sent: &m
                 sent.abandoned = true;
                 return End::Outcome(Outcome::Fault(fault));
             }
+            // A call that its client was asked about is no other era's any more.
+            Err(Trouble::OtherEra(otherwise)) if sent.asking.has_asked() => {
+                sent.number = None;
+                return End::Outcome(otherwise);
+            }
             Err(Trouble::OtherEra(otherwise)) => {
                 sent.number = None;
                 let call = turn.call.clone();
@@ -141,7 +146,7 @@ async fn attempts(legacy: &Arc<Legacy>, turn: &mut Turn, watch: &Watch, sent: &m
                 sent.lease = lease;
                 legacy.shared.metrics.call_resent();
             }
-            Err(open) if open.refused => {
+            Err(open) if open.refused && !sent.asking.has_asked() => {
                 let (call, otherwise) = (turn.call.clone(), Outcome::Fault(open.fault));
                 return End::Outcome(Outcome::Replan(Box::new(Replan { call, otherwise })));
             }

@@ -19,7 +19,6 @@ use crate::config;
 use crate::exchange::{Call, Fault, FaultKind, Outcome};
 use crate::telemetry::metrics::{Limit, NotAsked, UpstreamLimit, Way};
 use crate::translate::answer::{self, Answer, Why};
-use crate::translate::capabilities::Capabilities;
 use crate::translate::input_required;
 use crate::translate::notify::cancelled_request;
 use crate::translate::question::{Asked, Kind, Need, Question};
@@ -27,7 +26,6 @@ use crate::wire::jsonrpc::{Id, Notification, Request};
 use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
 use sha2::{Digest, Sha256};
-use std::sync::Arc;
 use tokio::sync::mpsc;
 
 impl Stream<'_> {
@@ -118,7 +116,7 @@ impl Stream<'_> {
         let shared = self.legacy.shared.clone();
         let revision = self.session.initialized.revision;
         // What this request of the client declares counts, not what an earlier one did (B1.11).
-        let declared = Capabilities::of(&self.turn.call.request, shared.limits);
+        let declared = self.turn.declared(shared.limits);
         let open = &mut self.sent.asking.open;
         if let Some(at) = open.iter().position(|open| !declared.allows(open.question.need, revision)) {
             let refused = open.remove(at);
@@ -154,10 +152,7 @@ impl Stream<'_> {
         self.turn.finish(self.watch, Outcome::InputRequired(message));
         // Not before: what comes in the quiet time is as likely its as another call's, and no other is let in meanwhile.
         self.seat.iter().for_each(Seat::set_aside);
-        // What it was asked with may be large, and comes again with the next one.
-        let call = Arc::new(self.turn.call.without_request());
-        self.turn.call = call.clone();
-        self.sent.call = call;
+        self.sent.call = self.turn.without_request(shared.limits);
         Ok(())
     }
 
@@ -299,7 +294,7 @@ impl Stream<'_> {
 
     pub(super) fn missing(&self, need: Need) -> Fault {
         let shared = &self.legacy.shared;
-        let declared = Capabilities::of(&self.turn.call.request, shared.limits);
+        let declared = self.turn.declared(shared.limits);
         if !shared.settings.interactive && declared.allows(need, self.session.initialized.revision) {
             self.not_asked(NotAsked::Off, "upstream.*.interactive");
             let text = "the server asks its client something, which the settings of the proxy do not let it do (upstream.*.interactive)";

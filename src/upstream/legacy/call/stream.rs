@@ -132,8 +132,14 @@ impl<'a> Stream<'a> {
                 self.sent.number = None;
             }
             self.sent.asking.clear();
-            self.seat.take().inspect(Seat::answered);
+            self.seat.take().inspect(|seat| match finish {
+                Finish::Response(_) | Finish::Flow(_) => seat.answered(),
+                // Nothing is known of it from that.
+                Finish::Refused(_) => seat.unsent(),
+            });
         }
+        // Nobody looks any more for what comes to it.
+        self.seat = None;
         if !self.turn.is_here() {
             Box::pin(self.client_returns()).await?;
         }

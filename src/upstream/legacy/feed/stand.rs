@@ -41,6 +41,6 @@ struct Standing(Arc<Session>);
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        self.0.line.is(Stream::Broken);
+        self.0.line.is(Stream::Absent);
     }
 }

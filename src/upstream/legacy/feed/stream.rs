@@ -16,10 +16,11 @@ use crate::wire::headers::ContentType;
 use crate::wire::jsonrpc::Message;
 use crate::wire::payload::Payload;
 use bytes::Bytes;
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use hyper::header::HeaderValue;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
 /// A stream that lived this long, or on which something came, stood; one that did not is a server's way of having none.
@@ -180,15 +181,9 @@ async fn refused(asker: &Asker<'_>, refusal: &Refusal, from: &Resumption) -> Ope
 /// Reads the stream to its end, and says how it broke off if it did.
 async fn read(asker: &Asker<'_>, messages: &mut Messages) -> Option<Break> {
     let legacy = asker.legacy;
-    let mut answers = FuturesUnordered::new();
+    let places = Arc::new(Semaphore::new(REPLIES));
     loop {
-        // An event stream's next message is not lost where the wait for it is given up.
-        let next = tokio::select! {
-            biased;
-            Some(()) = answers.next() => continue,
-            next = messages.next(), if answers.len() < REPLIES => next,
-        };
-        let message = match next {
+        let message = match messages.next().await {
             Ok(Some(message)) => message,
             Ok(None) => return None,
             Err(broken) => {
@@ -212,7 +207,9 @@ async fn read(asker: &Asker<'_>, messages: &mut Messages) -> Option<Break> {
                 }
             },
             Message::Request(asked) => {
-                answers.extend(asker.asked_beside(&asked).map(|answer| asker.answer(answer)));
+                if let Some(answer) = asker.asked_beside(&asked) {
+                    asker.answer_aside(answer, &places).await;
+                }
             }
             // An answer that is repeated here has been given where it was waited for, or nobody waits any more.
             Message::Response(_) => {}
