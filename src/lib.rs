@@ -10,6 +10,10 @@
 //! 6. [`upstream::transport`]: HTTP POST to the one configured endpoint; the answer is JSON or an event stream
 //! 7. [`downstream`] again: JSON, or an event stream if anything came before the result
 //!
+//! Where the server asks its client something before it answers, 7 ends the request with the questions and the call waits
+//! in [`upstream::parked`]. The client's next request passes 1 to 3, which finds the call there, and goes on in 4 where the
+//! call is: the answers go to the server, and 5 to 7 follow for whichever request waits for the call then.
+//!
 //! Imports point one way: `app -> listen`, `app -> downstream -> relay -> upstream -> translate -> exchange -> wire`;
 //! [`config`], [`net`], [`shutdown`] and [`telemetry`] are leaves. `tests/layers.rs` reads the imports and fails on an
 //! arrow that points back.

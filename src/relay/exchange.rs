@@ -1,8 +1,9 @@
 //! The caller's end of one exchange, and who drives the other end.
 //!
 //! Most calls are answered by one message. Until that or a first notification is there, the caller itself drives the
-//! call, which saves a task and its wake-ups; only a call that goes on as a stream gets a task of its own, so that a
-//! client who reads slowly holds up neither its deadline nor the answers to its server. Dropping either cancels the call.
+//! call, which saves a task and its wake-ups. A call that goes on as a stream gets a task of its own, so that a client who
+//! reads slowly holds up neither its deadline nor the answers to its server; dropping either cancels the call. So does a call
+//! whose client is asked something: its request is over then, and the call is not.
 
 use crate::exchange::{Outcome, Receiver, Step};
 use crate::shutdown::Shutdown;

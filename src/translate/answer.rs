@@ -114,10 +114,6 @@ impl Responses {
     pub fn get(&self, key: &str) -> Option<Span> {
         self.object.as_ref()?.first(&self.text, key)
     }
-
-    pub fn is_empty(&self) -> bool {
-        self.object.as_ref().is_none_or(Object::is_empty)
-    }
 }
 
 /// A client's answer on its way to the server.

@@ -360,13 +360,12 @@ fn b1_5_responses_are_found_by_key() {
     let two =
         retry(r#","inputResponses":{"s1":{"action":"cancel"},"s\u0032":{"roots":[]},"\ud800":1,"\ud800":2}"#);
     let read = Responses::read(&two, LIMITS).unwrap();
-    assert!(!read.is_empty());
     assert_eq!(read.get("s1").unwrap().of(&two.text), br#"{"action":"cancel"}"#);
     assert_eq!(read.get("s2").unwrap().of(&two.text), br#"{"roots":[]}"#);
     assert_eq!((read.get("s3"), read.get("")), (None, None));
     for none in ["", r#","inputResponses":null"#, r#","inputResponses":{}"#] {
         let read = Responses::read(&retry(none), LIMITS).unwrap();
-        assert!(read.is_empty() && read.get("s1").is_none());
+        assert!(read.get("s1").is_none());
     }
     let many: Vec<_> = (0..65).map(|n| format!(r#""s{n}":{{}}"#)).collect();
     for odd in [

@@ -2,10 +2,13 @@
 //! What a retry waits for is in `url_wait`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::stage::{Stage, done, ends_with, is_tool_error, next_round};
 use crate::support::questions::{ACCEPT, ALL, CONSENT, DECLINE, URL, elicit, elicit_url, url_required};
-use crate::support::{Ask, Call, Round, Value, call, get_prompt, json, pass, read};
+use crate::support::{
+    Ask, Call, LegacyServer, Proxy, Reply, Round, Value, call, get_prompt, json, pass, read,
+};
 
 /// No wait for the server's word that the URL was visited.
 const AT_ONCE: &str = "[upstream.up.timeouts]\nurl = \"0s\"\n";
@@ -289,4 +292,25 @@ async fn b4_1_a_page_is_no_request_that_could_be_answered() {
         assert_eq!(done.data()["requiredCapabilities"], json!({"elicitation": {"url": {}}}));
         stage.is_over(1).await;
     }
+}
+
+/// A11.7: the status of an error makes no difference to what the error says.
+#[tokio::test(start_paused = true)]
+async fn a11_7_pages_are_required_with_the_status_of_an_error() {
+    let asked = Arc::new(AtomicBool::new(false));
+    let server = LegacyServer::new().on("tools/call", move |seen, reply: Reply| {
+        let again = asked.swap(true, Ordering::AcqRel);
+        async move {
+            match again {
+                false => reply.error(400, &seen, &url_required(&["e1"])).await,
+                true => reply.result(&seen, r#"{"content":[]}"#).await,
+            }
+        }
+    });
+    let (proxy, up) = Proxy::before(&server).await;
+    let ask = call("pay", "{}").caps(URL);
+    let round = Round::of(&ask, proxy.send(&ask).await);
+    let done = proxy.send(&round.answer("2", CONSENT)).await;
+    assert_eq!(done.result()["resultType"], "complete");
+    assert_eq!(up.posts("tools/call").len(), 2);
 }

@@ -1,10 +1,11 @@
 //! The driver for legacy servers: sessions, calls in them, and what a server sends in between.
 //!
-//! Owns one upstream's session pool (`pool`, `session`), the life of a call in a session (`call`, `question`), what is told to
-//! those who listen (`listen`, `feed`, `listeners`), and what is passed on for legacy clients, who have sessions of their own
-//! (`relay`), or of the proxy's
-//! (`shield`), and whose a question is that comes on no call's stream (`attribution`). The driver knows no transport but the one it is given, and no downstream. Rules: A1.1, A2, A12.13, A12.22, A14, B5,
-//! B14; architecture section 4, "Session pool".
+//! Owns one upstream's session pool (`pool`, `session`, `claims`); the life of a call in a session, over all requests of the
+//! client that wait for it (`call`, `turn`, `retry`, `at_work`); what the server asks on no call's stream (`question`) and
+//! whose it is (`attribution`); what is told to those who listen (`listen`, `feed`, `listeners`); and what is passed on for
+//! legacy clients, who have sessions of their own (`relay`) or of the proxy's (`shield`). Knows no transport but the one it
+//! is given, and no downstream.
+//! Rules: A1.1, A2, A12.13, A12.22, A14, B1, B4, B5, B14; architecture section 4, "Session pool" and "Parked calls".
 
 mod ask;
 mod at_work;

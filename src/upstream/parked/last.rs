@@ -7,6 +7,7 @@ use crate::exchange::{Fault, Outcome};
 use crate::wire::json::{Limits, Splice};
 use crate::wire::jsonrpc::{self, Id, Message};
 use crate::wire::payload::Payload;
+use bytes::Bytes;
 use std::collections::VecDeque;
 use tokio::task::AbortHandle;
 
@@ -21,11 +22,17 @@ pub(super) enum Last {
 }
 
 impl Last {
-    pub(super) fn of(outcome: &Outcome) -> Option<Self> {
+    /// `None` for what cannot be given again, or is larger than `most`.
+    pub(super) fn of(outcome: &Outcome, most: usize) -> Option<Self> {
+        // Copied, so that it keeps no larger buffer alive than it is counted for.
+        let kept = |message: &Payload| {
+            let fits = OWN_BYTES + message.len() <= most;
+            fits.then(|| Payload::from(Bytes::copy_from_slice(&message.to_bytes())))
+        };
         match outcome {
-            Outcome::Result(message) => Some(Last::Result(message.clone())),
-            Outcome::Error(message) => Some(Last::Error(message.clone())),
-            Outcome::Unimplemented(message) => Some(Last::Unimplemented(message.clone())),
+            Outcome::Result(message) => kept(message).map(Last::Result),
+            Outcome::Error(message) => kept(message).map(Last::Error),
+            Outcome::Unimplemented(message) => kept(message).map(Last::Unimplemented),
             Outcome::Fault(fault) => Some(Last::Fault(fault.clone())),
             Outcome::InputRequired(_) | Outcome::Flowed | Outcome::Replan(_) => None,
         }
@@ -111,10 +118,11 @@ mod tests {
     #[test]
     fn what_is_given_again_is_the_same_under_another_id() {
         let message = r#"{ "result":{"id":1,"x":[1.50]},"jsonrpc":"2.0", "id":"a" }"#;
-        let last = Last::of(&Outcome::Result(Payload::from(message))).unwrap();
+        let last = Last::of(&Outcome::Result(Payload::from(message)), 2000).unwrap();
         let Some(Outcome::Result(again)) = last.outcome(&Id::number(7)) else { panic!() };
         assert_eq!(again.to_bytes(), r#"{ "result":{"id":1,"x":[1.50]},"jsonrpc":"2.0", "id":7 }"#);
-        assert!(Last::of(&Outcome::Flowed).is_none());
+        assert!(Last::of(&Outcome::Flowed, 2000).is_none());
+        assert!(Last::of(&Outcome::Result(Payload::from(message)), 1000).is_none());
     }
 
     /// Invariant 5.

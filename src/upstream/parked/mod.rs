@@ -40,6 +40,7 @@ pub struct Parked {
     next: AtomicU64,
     places: Arc<Places>,
     kept: Mutex<Kept>,
+    replay_bytes: usize,
     /// Tickets count from here.
     born: Instant,
     shutdown: Shutdown,
@@ -159,6 +160,7 @@ impl Parked {
             next: AtomicU64::new(1),
             places: Places::new(bounds.calls, bounds.calls_per_principal),
             kept: Mutex::new(Kept::new(bounds.replay_bytes)),
+            replay_bytes: bounds.replay_bytes,
             born: Instant::now(),
             shutdown,
         }))
@@ -306,7 +308,10 @@ impl Slot {
 
     /// The call is over, and its client is being told `outcome`, which is kept for as long as `lasts` if it may be.
     pub(super) fn finish(mut self, outcome: &Outcome, lasts: Duration) {
-        let Some(last) = Last::of(outcome).filter(|_| !lasts.is_zero()) else { return };
+        if lasts.is_zero() {
+            return;
+        }
+        let Some(last) = Last::of(outcome, self.parked.replay_bytes) else { return };
         let bytes = last.bytes();
         // The place is free for another call from now on; what is kept has a bound of its own.
         drop(self.place.take());

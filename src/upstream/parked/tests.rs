@@ -1,3 +1,5 @@
+//! Who may take a parked call up, how often and until when, and what is left of it. Rules: B1.2, B1.6; vectors D36, D37.
+
 use super::*;
 use crate::exchange::channel;
 use crate::telemetry::metrics::{Meter, Metrics};

@@ -280,7 +280,10 @@ impl Stream<'_> {
     pub(super) fn withdrawn(&mut self, id: &Id) {
         self.sent.asking.open.retain(|open| open.elicitation_id.is_some() || open.question.id != *id);
         if self.sent.asking.is_empty() {
-            (self.due, self.bringing) = (None, None);
+            self.due = None;
+            if self.bringing.take().is_some() && self.turn.wants.log.is_some() {
+                self.settle_level();
+            }
             self.seat.iter().for_each(Seat::resumed);
         }
     }

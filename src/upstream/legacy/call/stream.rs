@@ -149,7 +149,14 @@ impl<'a> Stream<'a> {
             }
             Finish::Response(response) => self.outcome(&response),
             Finish::Flow(messages) => Box::pin(self.flow(messages)).await,
-            Finish::Refused(refusal) => self.refused(*refusal),
+            Finish::Refused(mut refusal) => {
+                let required =
+                    |answer: &mut Response| answer.answers(self.number) && self.is_required(answer);
+                match refusal.answer.take_if(required) {
+                    Some(response) => Box::pin(self.required(response)).await,
+                    None => self.refused(*refusal),
+                }
+            }
         }
     }
 
