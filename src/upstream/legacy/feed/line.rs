@@ -4,7 +4,9 @@
 //! members, a call before it is sent. Rules: B5, B9.3; case C48.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 /// How far the GET stream is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -30,10 +32,14 @@ pub(super) struct Now {
     failures: u32,
     /// Times that it was opened; a server may end it at once.
     openings: u64,
+    /// When that, or a failure, was last.
+    tried: Option<Instant>,
 }
 
-/// A call has a stream opened again at once, instead of after the pause, unless it failed so often in a row.
+/// A call has a stream opened again at once, instead of after the pause. One that failed so often in a row, or was gone at
+/// once, is tried no more often than once in this time.
 const PATIENCE: u32 = 3;
+const SELDOM: Duration = Duration::from_secs(1);
 
 /// A session's.
 #[derive(Debug)]
@@ -66,6 +72,7 @@ impl Line {
         self.now.send_modify(|now| {
             now.stream = Stream::Open;
             now.openings += 1;
+            now.tried = Some(Instant::now());
         });
     }
 
@@ -76,7 +83,10 @@ impl Line {
 
     /// It could not be opened, or was gone at once.
     pub(super) fn has_failed(&self) {
-        self.now.send_modify(|now| now.failures = now.failures.saturating_add(1));
+        self.now.send_modify(|now| {
+            now.failures = now.failures.saturating_add(1);
+            now.tried = Some(Instant::now());
+        });
     }
 
     /// Resolves when somebody waits for the stream to be opened again.
@@ -98,7 +108,8 @@ impl Line {
         let mut watch = self.watch();
         let before = *watch.borrow();
         if before.stream == Stream::Broken {
-            if before.failures >= PATIENCE {
+            let lately = before.tried.is_some_and(|tried| tried.elapsed() < SELDOM);
+            if before.failures >= PATIENCE && lately {
                 return;
             }
             self.wanted.notify_one();
