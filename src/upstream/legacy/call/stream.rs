@@ -317,14 +317,22 @@ impl<'a> Stream<'a> {
         messages.pass_by(plan, limits.flow_bytes)
     }
 
-    /// Hands the result on as it comes. Once a piece is out there is no way back: no resuming, no other answer.
+    /// Hands the result on as it comes. Once a piece is out there is no way back: no resuming, no other answer. So the first
+    /// one waits for another, or for the end: a server that is gone by then, as one may be whose result has waited for the
+    /// client, is an error in words.
     async fn flow(&mut self, mut messages: Messages) -> Result<Outcome, Trouble> {
         self.waiting.take().into_iter().for_each(Waiting::answered);
         let shared = &self.legacy.shared;
-        while let Some(piece) =
-            messages.piece().await.map_err(|broken| shared.broken(broken)).map_err(Fault::from)?
-        {
+        let mut next = async || messages.piece().await.map_err(|broken| Fault::from(shared.broken(broken)));
+        let mut first = next().await?;
+        while let Some(piece) = next().await? {
+            if let Some(first) = first.take() {
+                self.turn.piece(first).await;
+            }
             self.turn.piece(piece).await;
+        }
+        if let Some(only) = first {
+            self.turn.piece(only).await;
         }
         self.sent.number = None;
         shared.metrics.result_flowed();
