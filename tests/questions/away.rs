@@ -247,6 +247,30 @@ async fn inv3_a_large_result_that_breaks_off_while_it_waits() {
     }
 }
 
+/// D104: the same, where little has come, so that nothing has gone out: a server that gives event ids is asked for the rest.
+#[tokio::test(start_paused = true)]
+async fn d104_a_large_result_that_breaks_off_while_it_waits_is_taken_up_again() {
+    let stage = Stage::with("[upstream.up.limits]\nflow_bytes = \"1KiB\"\n").await;
+    let begun = stage.begin(&asking(1)).await;
+    let call = begun.call.clone();
+    call.event(&elicit("7", "m"));
+    call.bytes(b"id: e1\ndata: \n\n");
+    let round = begun.round().await;
+    let text = "z".repeat(4_000);
+    begins(&call, Style::Events, 0);
+    call.bytes(format!(r#"{{"type":"text","text":"{text}"#).as_bytes());
+    pass(1_000).await;
+    call.cut();
+    pass(60_000).await;
+    let client = stage.run(&round.answer("2", ACCEPT));
+    let again = stage.gets.wait(2).await;
+    assert_eq!(again.last_event().as_deref(), Some("e1"));
+    let result = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
+    again.event(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, call.id()));
+    ends_with(&done(client).await, &text);
+    assert_eq!(stage.calls.all().len(), 1, "once");
+}
+
 /// A result that is there whole within the bound is taken while nobody is there, and the call is over at the server.
 #[tokio::test(start_paused = true)]
 async fn inv5_a_small_result_does_not_wait() {

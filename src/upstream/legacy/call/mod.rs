@@ -2,13 +2,14 @@
 //!
 //! Owns sending it at most once unless the server proved that it did not run it (invariant 3): `attempt` sends, `stream`
 //! reads what comes, `reopen` takes the stream up again when the server closes it early (D104), `outcome` says what the
-//! answer is to the caller, `rounds` asks the client what the
-//! server asks and goes on with its answers, `required` does so for a server that refuses until a page was visited. One
-//! future lives as long as the call, over all requests of the client that wait for it one after another (`turn`). Does not own
-//! the session, which it leases and gives back, nor the registry of those who wait (`parked`).
+//! answer is to the caller, `flow` passes a large one on, `rounds` asks the client what the server asks and goes on with its
+//! answers, `required` does so for a server that refuses until a page was visited. One future lives as long as the call, over
+//! all requests of the client that wait for it one after another (`turn`). Does not own the session, which it leases and
+//! gives back, nor the registry of those who wait (`parked`).
 //! Rules: A12.19, B1, B4.1, B14.
 
 mod asking;
+mod flow;
 mod outcome;
 mod reopen;
 mod required;

@@ -104,15 +104,24 @@ impl Resumption {
 
     /// Notes how the stream ended; `broken` is `None` where it ended as streams do.
     pub(super) fn ended(&mut self, messages: &Messages, broken: Option<&Break>) {
+        self.note(messages, broken);
+        if messages.moved() {
+            self.left = self.most;
+        }
+    }
+
+    /// Notes that it ended in the middle of a message that had begun to pass, which is nothing new.
+    pub(super) fn ended_within(&mut self, messages: &Messages, broken: &Break) {
+        self.note(messages, Some(broken));
+    }
+
+    fn note(&mut self, messages: &Messages, broken: Option<&Break>) {
         match broken {
             None | Some(Break::Body) => {
                 self.last_event = messages.resumption().or_else(|| self.last_event.take());
             }
             // It would be the same again.
             Some(_) => self.last_event = None,
-        }
-        if messages.moved() {
-            self.left = self.most;
         }
     }
 

@@ -18,12 +18,10 @@ use super::reopen::{self, Came, Resumption, Source};
 use super::waits::{Away, Bringing, Due, Undelivered};
 use crate::exchange::{Call, Event, Fault, Outcome};
 use crate::telemetry::metrics::{Waiting, Way};
-use crate::translate::flow::Plan;
 use crate::translate::listen::Notice;
 use crate::translate::notify::{self, Kind};
 use crate::translate::question::Question;
 use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response};
-use crate::wire::method::Method;
 use crate::wire::payload::Payload;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -55,7 +53,7 @@ pub(super) struct Stream<'a> {
     /// Something has come for the call, so the server has begun to run it.
     pub(super) heard: bool,
     /// Until the first answer.
-    waiting: Option<Waiting>,
+    pub(super) waiting: Option<Waiting>,
 }
 
 /// What is to be done about what came.
@@ -115,15 +113,39 @@ impl<'a> Stream<'a> {
 
     /// Sends the call and reads to the answer. Where that comes while the client is away, it waits for the client as well.
     pub(super) async fn follow(&mut self, call: Arc<Call>, body: Payload) -> Result<Outcome, Trouble> {
-        let finish = match self.source(call, body).await {
-            Ok(source) => self.until_answer(source).await,
+        let mut resumption = Resumption::new(self.legacy);
+        let mut finish = match self.source(call, body).await {
+            Ok(source) => self.until_answer(source, &mut resumption).await,
             Err(Unopened::Refused(refusal)) => Ok(Finish::Refused(refusal)),
             Err(Unopened::Trouble(trouble)) => Err(trouble),
         };
-        if let Err(Trouble::Left(_) | Trouble::Again | Trouble::Lost) = finish {
-            return finish.map(|_| Outcome::Flowed);
+        loop {
+            match self.ended(finish).await? {
+                Finish::Response(response) if self.is_required(&response) => {
+                    return Box::pin(self.required(response)).await;
+                }
+                Finish::Response(response) => return self.outcome(&response),
+                Finish::Flow(messages) => match Box::pin(self.flow(messages, &mut resumption)).await? {
+                    None => return Ok(Outcome::Flowed),
+                    Some(again) => finish = self.until_answer(again, &mut resumption).await,
+                },
+                Finish::Refused(mut refusal) => {
+                    let required =
+                        |answer: &mut Response| answer.answers(self.number) && self.is_required(answer);
+                    return match refusal.answer.take_if(required) {
+                        Some(response) => Box::pin(self.required(response)).await,
+                        None => self.refused(*refusal),
+                    };
+                }
+            }
         }
-        // The server waits for no answer any more.
+    }
+
+    /// The server waits for no answer any more. Where the client is away, it is waited for.
+    async fn ended(&mut self, finish: Result<Finish, Trouble>) -> Result<Finish, Trouble> {
+        if let Err(Trouble::Left(_) | Trouble::Again | Trouble::Lost) = finish {
+            return finish;
+        }
         self.due = None;
         self.bringing = None;
         if let Ok(finish) = &finish {
@@ -143,21 +165,7 @@ impl<'a> Stream<'a> {
         if !self.turn.is_here() {
             Box::pin(self.client_returns()).await?;
         }
-        match finish? {
-            Finish::Response(response) if self.is_required(&response) => {
-                Box::pin(self.required(response)).await
-            }
-            Finish::Response(response) => self.outcome(&response),
-            Finish::Flow(messages) => Box::pin(self.flow(messages)).await,
-            Finish::Refused(mut refusal) => {
-                let required =
-                    |answer: &mut Response| answer.answers(self.number) && self.is_required(answer);
-                match refusal.answer.take_if(required) {
-                    Some(response) => Box::pin(self.required(response)).await,
-                    None => self.refused(*refusal),
-                }
-            }
-        }
+        finish
     }
 
     /// Sends the call. Where nothing but its answer can come, that has begun.
@@ -199,12 +207,15 @@ impl<'a> Stream<'a> {
         }
     }
 
-    async fn until_answer(&mut self, mut source: Source) -> Result<Finish, Trouble> {
-        let mut resumption = Resumption::new(self.legacy);
+    async fn until_answer(
+        &mut self,
+        mut source: Source,
+        resumption: &mut Resumption,
+    ) -> Result<Finish, Trouble> {
         loop {
             let Some(came) = self.next(&mut source).await? else { continue };
             // Sorted apart, so that nothing large is kept over the wait that some of it takes.
-            let message = match self.sort(came, &mut source, &mut resumption)? {
+            let message = match self.sort(came, &mut source, resumption)? {
                 Sorted::Finish(finish) => return Ok(finish),
                 Sorted::Message(message) => message,
                 Sorted::Nothing => continue,
@@ -262,7 +273,7 @@ impl<'a> Stream<'a> {
         }
         // A server that waits for the client's answers may close its stream as often as it likes (D104).
         let polls = self.away.is_some();
-        let again = resumption.again(polls, self.legacy, &self.session, &self.turn.call, self.number);
+        let again = self.again(resumption, polls);
         *source = again.ok_or_else(|| Trouble::Fault(broken.map_or_else(no_answer, Fault::from)))?;
         Ok(Sorted::Nothing)
     }
@@ -301,45 +312,9 @@ impl<'a> Stream<'a> {
         Ok(None)
     }
 
-    /// Lets a large result of this call go on while it comes, under the id of the request that waits for it. If none does,
-    /// the result waits at the server (invariant 5). Whether it goes on now.
-    pub(super) fn let_pass(&self, messages: &mut Messages) -> bool {
-        let shared = &self.legacy.shared;
-        let limits = &shared.settings.limits;
-        if !self.turn.is_here() {
-            messages.wait(limits.flow_bytes);
-            return false;
-        }
-        let info = self.session.initialized.server_info.clone();
-        let id = self.turn.id().clone();
-        let plan =
-            Plan::new(self.turn.call.method, self.number, id, info, shared.limits, limits.message_bytes);
-        messages.pass_by(plan, limits.flow_bytes)
-    }
-
-    /// Hands the result on as it comes. Once a piece is out there is no way back: no resuming, no other answer. So the first
-    /// one waits for another, or for the end: a server that is gone by then, as one may be whose result has waited for the
-    /// client, is an error in words.
-    async fn flow(&mut self, mut messages: Messages) -> Result<Outcome, Trouble> {
-        self.waiting.take().into_iter().for_each(Waiting::answered);
-        let shared = &self.legacy.shared;
-        let mut next = async || messages.piece().await.map_err(|broken| Fault::from(shared.broken(broken)));
-        let mut first = next().await?;
-        while let Some(piece) = next().await? {
-            if let Some(first) = first.take() {
-                self.turn.piece(first).await;
-            }
-            self.turn.piece(piece).await;
-        }
-        if let Some(only) = first {
-            self.turn.piece(only).await;
-        }
-        self.sent.number = None;
-        shared.metrics.result_flowed();
-        if self.turn.call.method == Method::ToolsCall && messages.says_error() {
-            shared.metrics.tool_error();
-        }
-        Ok(Outcome::Flowed)
+    /// Another stream in the place of the one that ended, if the server offers one.
+    pub(super) fn again(&self, resumption: &mut Resumption, polls: bool) -> Option<Source> {
+        resumption.again(polls, self.legacy, &self.session, &self.turn.call, self.number)
     }
 
     /// Whether it is the answer that is waited for.
