@@ -8,13 +8,14 @@ use super::super::Shared;
 use super::super::reply::{Messages, NoAnswer, Refusal, Reply};
 use super::attribution::{Bounds, Floor, Style};
 use super::listeners::Listeners;
+use super::question;
 use super::session::{Goodbye, Session, SessionKey};
 use crate::exchange::{Fault, FaultKind, Principal};
 use crate::telemetry::metrics::{NotAsked, Opened};
 use crate::translate::answer::{self, Why};
 use crate::translate::capabilities::Capabilities;
 use crate::translate::discover::{self, Initialized};
-use crate::translate::question::{Asked, Question};
+use crate::translate::question::Question;
 use crate::wire::headers;
 use crate::wire::json::Kind;
 use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Request, Response};
@@ -287,20 +288,13 @@ async fn answer(
 
 /// What a server is answered that asks before there is a session: nobody can be asked anything yet.
 fn early(shared: &Shared, opener: &Opener, asked: &Request) -> Payload {
-    let (why, message) = match Question::of(asked, &opener.capabilities, shared.limits) {
-        Asked::Ping => return answer::pong(asked),
-        Asked::Unknown => (NotAsked::Method, answer::unknown(asked)),
-        Asked::Malformed(what) => (NotAsked::Malformed, answer::malformed(asked, what)),
-        Asked::Question(question) => (NotAsked::Method, answer::refused(&question, Why::NotPossible)),
-    };
-    shared.metrics.question_refused(why);
-    tracing::info!(
-        upstream = %shared.settings.name,
-        why = why.label(),
-        method = ?asked.method.chars().take(64).collect::<String>(),
-        "a server's question in the middle of `initialize` was put to no client"
-    );
-    message
+    match question::read(shared, &opener.capabilities, asked, question::EARLY) {
+        Ok(asks) => {
+            question::not_asked(shared, NotAsked::Method, &asked.method, question::EARLY);
+            answer::refused(&asks, Why::NotPossible)
+        }
+        Err(answer) => answer,
+    }
 }
 
 fn refused(refusal: &Refusal) -> OpenFault {

@@ -1,14 +1,17 @@
-//! What a legacy server asks, or says of its questions, on a stream that is no call's.
+//! What a legacy server asks, wherever it does, and what it says of its questions.
 //!
-//! Owns what is answered at once (`ping`, unknown methods, kinds that were not declared) and the refusal of a question that
-//! reaches no call. Whose a question is, is the floor's to find out (`attribution`); its call puts it to the client.
+//! Owns what is answered at once (`ping`, unknown methods, what cannot be read), how each question that reaches no client is
+//! counted and logged, and what comes on a stream that is no call's: there, kinds that were not declared are refused, and
+//! whose a question is, is the floor's to find out (`attribution`). Its call puts it to the client (`call`).
 //! Rules: A1.2, B1.9, B1.11, B1.12, B4.1, B5; vectors D49, D52; case C44.
 
+use super::super::Shared;
 use super::Session;
 use super::ask::Asker;
 use super::attribution::{Refused, Unattributed};
 use crate::telemetry::metrics::{NotAsked, UpstreamLimit};
 use crate::translate::answer::{self, Why};
+use crate::translate::capabilities::Capabilities;
 use crate::translate::notify::{cancelled_request, completed_elicitation};
 use crate::translate::question::{Asked, Kind, Question};
 use crate::wire::jsonrpc::{Notification, Request};
@@ -16,23 +19,53 @@ use crate::wire::payload::Payload;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
+/// The question that a server's request is; `Err`: what it is answered at once.
+pub(super) fn read(
+    shared: &Shared,
+    capabilities: &Capabilities,
+    asked: &Request,
+    place: &'static str,
+) -> Result<Question, Payload> {
+    match Question::of(asked, capabilities, shared.limits) {
+        Asked::Question(question) => Ok(question),
+        Asked::Ping => Err(answer::pong(asked)),
+        Asked::Unknown => {
+            not_asked(shared, NotAsked::Method, &asked.method, place);
+            Err(answer::unknown(asked))
+        }
+        Asked::Malformed(what) => {
+            not_asked(shared, NotAsked::Malformed, what, place);
+            Err(answer::malformed(asked, what))
+        }
+    }
+}
+
+/// Counts and logs a question that reaches no client; `place` is where the server asked it.
+pub(super) fn not_asked(shared: &Shared, why: NotAsked, detail: &str, place: &'static str) {
+    shared.metrics.question_refused(why);
+    tracing::info!(
+        upstream = %shared.settings.name,
+        why = why.label(),
+        detail = ?detail.chars().take(64).collect::<String>(),
+        place,
+        "a server's question was not put to its client"
+    );
+}
+
+/// Where a server asks.
+pub(super) const ON_CALL: &str = "the stream of a call";
+pub(super) const BESIDE: &str = "outside its calls' streams";
+pub(super) const EARLY: &str = "the middle of `initialize`";
+
 impl Asker<'_> {
     /// What the server is answered now. `None`: a call of the session has the question, or will, or its refusal is posted
     /// from here when that is known.
     pub(super) fn asked_beside(&self, asked: &Request) -> Option<Payload> {
         let shared = &self.legacy.shared;
         let capabilities = self.session.capabilities();
-        let question = match Question::of(asked, capabilities, shared.limits) {
-            Asked::Ping => return Some(answer::pong(asked)),
-            Asked::Unknown => {
-                self.not_asked(NotAsked::Method, &asked.method);
-                return Some(answer::unknown(asked));
-            }
-            Asked::Malformed(what) => {
-                self.not_asked(NotAsked::Malformed, what);
-                return Some(answer::malformed(asked, what));
-            }
-            Asked::Question(question) => question,
+        let question = match read(shared, capabilities, asked, BESIDE) {
+            Ok(question) => question,
+            Err(answer) => return Some(answer),
         };
         if !capabilities.allows(question.need, self.session.initialized.revision) {
             let (why, detail) = match shared.settings.interactive {
@@ -103,24 +136,23 @@ impl Asker<'_> {
                 self.not_asked(NotAsked::Full, "upstream.*.limits.question_bytes");
             }
         }
-        match self.session.roots().filter(|_| question.kind == Kind::Roots) {
+        self.session.instead(question)
+    }
+
+    fn not_asked(&self, why: NotAsked, detail: &str) {
+        not_asked(&self.legacy.shared, why, detail, BESIDE);
+    }
+}
+
+impl Session {
+    /// The answer in the place of a client that cannot be asked now (B1.12).
+    pub(super) fn instead(&self, question: &Question) -> Payload {
+        match self.roots().filter(|_| question.kind == Kind::Roots) {
             Some(roots) => answer::roots(question, &roots),
             None => answer::refused(question, Why::NotPossible),
         }
     }
 
-    fn not_asked(&self, why: NotAsked, detail: &str) {
-        self.legacy.shared.metrics.question_refused(why);
-        tracing::info!(
-            upstream = %self.legacy.shared.settings.name,
-            why = why.label(),
-            detail = ?detail.chars().take(64).collect::<String>(),
-            "a server's question outside its calls' streams was put to no client"
-        );
-    }
-}
-
-impl Session {
     /// What the server says of its own questions, on whichever stream: whoever it concerns is told.
     pub(super) fn server_tells(&self, notification: &Notification) {
         if let Some(id) = cancelled_request(notification) {

@@ -1,8 +1,9 @@
 //! Where the messages of a call come from: the answer to its POST, from before its head has come, or a stream that takes
 //! that one up again.
 //!
-//! Owns sending the call, and taking its stream up with a pause before, `Last-Event-ID` and a bounded number of tries; polling by GET is how a
-//! 2025-11-25 server saves connections (D104). Going on with it can be put off at any time, since a call has more to wait for.
+//! Owns sending the call, and taking its stream up with a pause before, `Last-Event-ID` and a bounded number of tries;
+//! polling by GET is how a 2025-11-25 server saves connections (D104). Going on with it can be put off at any time, since a
+//! call has more to wait for.
 
 use super::super::super::reply::{Arrival, Break, Messages, Reply};
 use super::super::super::transport::SendError;

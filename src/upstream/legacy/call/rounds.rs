@@ -9,6 +9,7 @@ use super::super::super::parked::{Full, Owner, Retry, Slot};
 use super::super::ask::Asker;
 use super::super::attribution::Seat;
 use super::super::level;
+use super::super::question;
 use super::super::session::affinity;
 use super::Trouble;
 use super::asking::Asking;
@@ -21,7 +22,7 @@ use crate::telemetry::metrics::{Limit, NotAsked, UpstreamLimit, Way};
 use crate::translate::answer::{self, Answer, Why};
 use crate::translate::input_required;
 use crate::translate::notify::cancelled_request;
-use crate::translate::question::{Asked, Kind, Need, Question};
+use crate::translate::question::{Need, Question};
 use crate::wire::jsonrpc::{Id, Notification, Request};
 use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
@@ -31,25 +32,14 @@ use tokio::sync::mpsc;
 impl Stream<'_> {
     /// A request that the server makes on the call's own stream.
     pub(super) async fn asked(&mut self, asked: &Request) -> Result<(), Trouble> {
-        let limits = self.legacy.shared.limits;
-        let question = match Question::of(asked, self.session.capabilities(), limits) {
-            Asked::Ping => {
-                self.reply(answer::pong(asked)).await;
-                return Ok(());
+        let read = question::read(&self.legacy.shared, self.session.capabilities(), asked, question::ON_CALL);
+        match read {
+            Ok(question) => self.question(question, Way::Call).await,
+            Err(answer) => {
+                self.reply(answer).await;
+                Ok(())
             }
-            Asked::Unknown => {
-                self.not_asked(NotAsked::Method, &asked.method);
-                self.reply(answer::unknown(asked)).await;
-                return Ok(());
-            }
-            Asked::Malformed(what) => {
-                self.not_asked(NotAsked::Malformed, what);
-                self.reply(answer::malformed(asked, what)).await;
-                return Ok(());
-            }
-            Asked::Question(question) => question,
-        };
-        self.question(question, Way::Call).await
+        }
     }
 
     /// A question of this call.
@@ -58,12 +48,7 @@ impl Stream<'_> {
         if !self.turn.call.method.can_ask() {
             // The call goes on without an answer (B1.12).
             self.not_asked(NotAsked::Method, self.turn.call.method.label());
-            let known = self.session.roots().filter(|_| question.kind == Kind::Roots);
-            let message = match known {
-                Some(roots) => answer::roots(&question, &roots),
-                None => answer::refused(&question, Why::NotPossible),
-            };
-            self.reply(message).await;
+            self.reply(self.session.instead(&question)).await;
             return Ok(());
         }
         if !self.session.capabilities().allows(question.need, self.session.initialized.revision) {
@@ -328,13 +313,7 @@ impl Stream<'_> {
     }
 
     pub(super) fn not_asked(&self, why: NotAsked, detail: &str) {
-        self.legacy.shared.metrics.question_refused(why);
-        tracing::info!(
-            upstream = %self.legacy.shared.settings.name,
-            why = why.label(),
-            detail = ?detail.chars().take(64).collect::<String>(),
-            "a server's question was not put to the client"
-        );
+        question::not_asked(&self.legacy.shared, why, detail, question::ON_CALL);
     }
 
     /// Posts an answer in the client's place beside the stream, which must not wait for the server to take it.
