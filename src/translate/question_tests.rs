@@ -118,10 +118,11 @@ fn a8_2_a8_8_only_the_questions_own_members_are_taken_out() {
 }
 
 #[test]
-fn a8_3_a8_5_schemas_pass_as_they_are() {
+fn a8_3_a8_4_a8_5_schemas_pass_as_they_are() {
     for schema in [
         r#"{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{},"required":[]}"#,
         r#"{"type":"object","properties":{"a":{"type":"string","enum":["x"],"enumNames":["X"]},"b":{"type":"array","items":{"anyOf":[{"const":"y","title":"Y"}]}}}}"#,
+        r#"{"type":"object","properties":{"s":{"type":"string","default":"d"},"n":{"type":"number","default":1.50},"b":{"type":"boolean","default":false},"m":{"type":"array","items":{"type":"string","enum":["x"]},"default":["x"]}}}"#,
         // No primitive of any revision, and which of the two is meant nobody can tell.
         r#"{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"integer"}],"default":null}}}"#,
     ] {

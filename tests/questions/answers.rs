@@ -160,7 +160,7 @@ async fn b1_10_one_good_and_one_bad() {
 
 /// Members that no revision knows stay, where the schema is open.
 #[tokio::test(start_paused = true)]
-async fn a8_13_roots_pass_with_what_they_carry() {
+async fn a8_13_a8_14_roots_pass_with_what_they_carry() {
     let stage = Stage::new().await;
     let (round, call) = stage.asked(&asking(1), &[&roots("7")]).await;
     let answer = r#"{"roots":[{"uri":"file:///a","name":"a","_meta":{"k":1}},{"uri":"file:///b"}]}"#;
@@ -207,7 +207,7 @@ async fn a6_7_a_row_of_blocks_for_old_revisions() {
 /// B1.8: sampling and roots have no way to decline but to leave the key out; when the rounds are used up, the server is
 /// told so, and what it makes of it is the client's answer.
 #[tokio::test(start_paused = true)]
-async fn b1_8_a_decline_by_silence() {
+async fn b1_8_a8_15_a_decline_by_silence() {
     for (question, method, code) in
         [(sample("7", "p"), "sampling/createMessage", -1), (roots("7"), "roots/list", -32603)]
     {

@@ -206,6 +206,21 @@ async fn d36_state_after_restart() {
     other.result();
 }
 
+/// A state pins the process that has the call: another one in front of the same server refuses it, and the call waits on.
+#[tokio::test(start_paused = true)]
+async fn b1_13_a_state_of_another_instance() {
+    let stage = Stage::new().await;
+    let other = Proxy::start(&stage.net).await;
+    let (round, call) = stage.asked(&asking(1), &[&elicit("7", "m")]).await;
+    Stage::is_state_refused(&other.send(&round.answer("2", ACCEPT)).await);
+    assert_eq!((stage.calls.all().len(), stage.answers().len()), (1, 0));
+    let client = stage.run(&round.answer("3", ACCEPT));
+    stage.elicited("7").await;
+    call.finish("the end");
+    ends_with(&done(client).await, "the end");
+    stage.is_over(1).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn d38_state_on_plain_call() {
     let stage = Stage::new().await;
