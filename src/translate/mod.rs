@@ -1,6 +1,7 @@
 //! From one era to the other, as pure functions over spans and bytes: no I/O, no clock, no state.
 //!
-//! Owns every rule of a message's content between a modern client and a legacy server: requests down (`request`),
+//! Owns every rule of a message's content between a modern client and a legacy server (`legacy_client` has those of the other
+//! direction): requests down (`request`),
 //! results, errors and notifications up (`result`, `flow`, `tools`, `error`, `notify`), capabilities and `server/discover`
 //! (`capabilities`, `discover`), a server's questions up (`question`, `input_required`) and their answers down (`answer`), and
 //! what a request declares (`declared`). HTTP status codes and headers belong to the edges.
@@ -13,6 +14,7 @@ pub mod error;
 pub mod flow;
 mod form;
 pub mod input_required;
+pub mod legacy_client;
 pub mod listen;
 pub mod notify;
 pub mod question;
