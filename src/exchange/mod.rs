@@ -11,8 +11,10 @@ pub use call::{Call, Principal};
 pub use channel::{Receiver, Sender, Step, Watcher, channel};
 pub use fault::{Fault, FaultKind};
 
+use crate::wire::jsonrpc::Response;
 use crate::wire::payload::Payload;
 use std::sync::Arc;
+use tokio::sync::oneshot;
 
 /// Something that happens before the outcome.
 #[derive(Debug)]
@@ -25,6 +27,10 @@ pub enum Event {
     Changed(Payload),
     /// A notification that neither era's registry has (A2.11).
     Custom(Payload),
+    /// The server asks the caller something in the middle of the call (B2.2).
+    Ask(Ask),
+    /// The answer to what was asked under this id is waited for no more; the notification that says so.
+    Withdrawn(u64, Payload),
 }
 
 impl Event {
@@ -34,9 +40,22 @@ impl Event {
             Event::Progress(message)
             | Event::Log(message)
             | Event::Changed(message)
-            | Event::Custom(message) => message,
+            | Event::Custom(message)
+            | Event::Ask(Ask { message, .. })
+            | Event::Withdrawn(_, message) => message,
         }
     }
+}
+
+/// A request to a legacy client, on the stream of its own call.
+#[derive(Debug)]
+pub struct Ask {
+    /// What the client answers under; unique in the process, and unlike those of an earlier one.
+    pub id: u64,
+    /// The whole request.
+    pub message: Payload,
+    /// Takes the client's answer. Dropped where none can come.
+    pub answer: oneshot::Sender<Response>,
 }
 
 /// How a call ended.
