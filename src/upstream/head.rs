@@ -92,14 +92,7 @@ impl Heads {
 
     /// The modern probe.
     pub(super) fn probe(&self, client: &HeaderMap) -> RequestHead {
-        let mut headers = self.common(client);
-        headers
-            .insert(HeaderName::from_static(headers::MCP_PROTOCOL_VERSION), HeaderValue::from_static(MODERN));
-        headers.insert(
-            HeaderName::from_static(headers::MCP_METHOD),
-            HeaderValue::from_static("server/discover"),
-        );
-        RequestHead { method: Method::POST, headers }
+        self.modern_own(client, HeaderValue::from_static("server/discover"), None, Vec::new())
     }
 
     /// A client's own modern request: its `Mcp-*` headers go on, known or not, except a session id (A13.3, A13.4).
@@ -110,6 +103,24 @@ impl Heads {
                 headers.append(name.clone(), value.clone());
             }
         }
+        RequestHead { method: Method::POST, headers }
+    }
+
+    /// A request of the proxy's own making to a modern server, for `client`, whose own `Mcp-*` headers say nothing of it
+    /// (A13.2, A13.3, A13.4).
+    pub(super) fn modern_own(
+        &self,
+        client: &HeaderMap,
+        method: HeaderValue,
+        name: Option<HeaderValue>,
+        params: Vec<(HeaderName, HeaderValue)>,
+    ) -> RequestHead {
+        let mut headers = self.common(client);
+        headers
+            .insert(HeaderName::from_static(headers::MCP_PROTOCOL_VERSION), HeaderValue::from_static(MODERN));
+        headers.insert(HeaderName::from_static(headers::MCP_METHOD), method);
+        headers.extend(name.map(|name| (HeaderName::from_static(headers::MCP_NAME), name)));
+        headers.extend(params);
         RequestHead { method: Method::POST, headers }
     }
 

@@ -4,6 +4,7 @@
 //! two drivers (`legacy` with its session pool, `modern`). Does not own the choice between them for a call: `relay`
 //! plans. Imports nothing from `downstream`.
 
+mod backoff;
 pub mod era;
 mod flight;
 mod head;

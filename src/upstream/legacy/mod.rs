@@ -10,7 +10,6 @@
 mod ask;
 mod at_work;
 mod attribution;
-mod backoff;
 mod beside;
 mod call;
 mod claims;

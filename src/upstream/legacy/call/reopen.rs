@@ -5,9 +5,9 @@
 //! polling by GET is how a 2025-11-25 server saves connections (D104). Going on with it can be put off at any time, since a
 //! call has more to wait for.
 
+use super::super::super::backoff::Backoff;
 use super::super::super::reply::{Arrival, Break, Messages, Reply};
 use super::super::super::transport::SendError;
-use super::super::backoff::Backoff;
 use super::super::{Legacy, Session};
 use super::Trouble;
 use super::stream::no_answer;

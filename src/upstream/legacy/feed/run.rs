@@ -3,8 +3,8 @@
 //! Owns the order of things when the server loses the session: a new one, the subscriptions anew, the stream anew, and
 //! only then the members are told to look again (A12.13, D31).
 
+use super::super::super::backoff::Backoff;
 use super::super::ask::{Answer, Asker};
-use super::super::backoff::Backoff;
 use super::super::pool::Lease;
 use super::super::{Legacy, Session};
 use super::line::Stream;

@@ -5,9 +5,9 @@
 //! confirm (C08). Nothing here holds up a POST, nor does a server that does not take an answer hold up the stream.
 //! Rules: A12.14, A13.5, B9.3, B8.3; cases C08, C48; spec 2025-11-25 basic/transports, Listening for Messages.
 
+use super::super::super::backoff::Backoff;
 use super::super::super::reply::{Break, Messages, Refusal, Reply};
 use super::super::ask::Asker;
-use super::super::backoff::Backoff;
 use super::line::{Line, Stream};
 use crate::telemetry::metrics::StreamKind;
 use crate::translate::listen::Notice;

@@ -5,9 +5,9 @@
 //! messages are the client's and the server's. Rules: A12.19-A12.21, A13.5, A14.2; cases C02, C03, C44.
 
 use super::super::super::Shared;
+use super::super::super::backoff::Backoff;
 use super::super::super::reply::{self, Refusal, UpstreamBody, content_type};
 use super::super::super::transport::RequestHead;
-use super::super::backoff::Backoff;
 use super::super::gate::{self, Gate};
 use super::super::relay::{self, Carries, Passage, Passed};
 use super::Shield;

@@ -4,8 +4,8 @@
 //! that a GET alone tells of is believed once a POST confirms it (C08). A stream that the client takes up again ends with the
 //! answer that was missed, or with the error that there will be none. Rules: A12.14, A13.5, B8.3; cases C08, C10, C16.
 
+use super::super::super::backoff::Backoff;
 use super::super::super::reply::{self, Refusal, UpstreamBody, content_type};
-use super::super::backoff::Backoff;
 use super::super::gate::{self, Gate};
 use super::super::relay::{self, Carries, Passage, Passed};
 use super::events::{self, Events};
