@@ -9,6 +9,8 @@ use mcp_janus::cli::{Exit, check, check_with};
 use mcp_janus::config::{Authorization, Config, Loaded, Target, Upstream, load_file};
 use tempfile::TempDir;
 
+const SESSION_KEY: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
+
 fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("configs")
 }
@@ -25,6 +27,7 @@ fn place(text: &str) -> (TempDir, PathBuf) {
     }
     fs::write(dir.path().join("tls/server.key"), certified.signing_key.serialize_pem()).unwrap();
     fs::write(dir.path().join("secrets/authorization"), "Bearer s3cret\n").unwrap();
+    fs::write(dir.path().join("secrets/session-key"), format!("{SESSION_KEY}\n")).unwrap();
     let file = dir.path().join("janus.toml");
     fs::write(&file, text).unwrap();
     (dir, file)
@@ -107,6 +110,8 @@ fn files_that_do_not_serve_are_refused() {
         ("headers = { x = 'file:none' }", "upstream.api.headers.x", "none"),
         ("headers = { x = 'file:janus.toml' }", "upstream.api.headers.x", "cannot stand in a header"),
         ("authorization = { value = 'file:none' }", "upstream.api.authorization.value", "none"),
+        ("session.key = 'file:none'", "upstream.api.session.key", "none"),
+        ("session.key = 'file:secrets/authorization'", "upstream.api.session.key", "no such key"),
         ("[listen.tls]\ncertificate = 'tls/server.crt'", "listen.tls.key", "missing"),
         (
             "[listen.tls]\ncertificate = 'tls/server.key'\nkey = 'tls/server.key'",
@@ -137,6 +142,26 @@ fn secret_files_are_bounded_and_never_shown() {
     }
 }
 
+/// What stands for it in the output is no key, so that nobody seals sessions with it by mistake.
+#[test]
+fn a_session_key_comes_from_a_file_or_the_environment_and_is_never_shown() {
+    for from in ["file:secrets/session-key", "${KEY}"] {
+        let (dir, file) = place(&with(&format!("session.key = '{from}'")));
+        let env = |name: &str| (name == "KEY").then(|| SESSION_KEY.to_owned());
+        let config = load_file(&file, &env).unwrap().config;
+        let key = config.upstreams[0].session.key.as_ref().unwrap();
+        assert_eq!(key.expose(), b"01234567890123456789012345678901");
+        let (output, exit) = check_with(&file, &env);
+        assert_eq!(exit, Exit::Ok);
+        assert!(output.contains("key = \"[redacted]\""), "{output}");
+        assert!(!format!("{output}{config:?}").contains("MDEy"), "{output}");
+        let again = dir.path().join("again.toml");
+        fs::write(&again, output).unwrap();
+        let error = load_file(&again, &env).unwrap_err().to_string();
+        assert!(error.starts_with("upstream.api.session.key: [redacted] is not accepted"), "{error}");
+    }
+}
+
 #[test]
 fn check_prints_every_setting_and_no_secret() {
     let text = "[upstream.api]\nurl = 'https://a.example/mcp?key=s3cret'\n\
@@ -164,9 +189,13 @@ fn what_check_prints_loads_again() {
                 [upstream.a]\nurl = 'builtin:demo'\nauthorization = 'strip'\nsession.affinity = 'meta:$${a}'\n\
                 [upstream.b]\nurl = 'http://[::1]:3000/mcp?key=x'\nheaders = { x = 'y' }\nforward_headers = ['z']\n\
                 era = 'legacy'\nauthorization = { value = 'Basic abc' }\nca_files = ['tls/company-ca.pem']\n\
-                session = { affinity = 'header:q', scope = 'request', max_per_key = 3 }\ninteractive = false\n\
-                limits = { rounds = 2, questions = 3, waiting_calls = 4 }\n\
-                timeouts = { gather = '1ms', answer = '1h', attribute = '1s', url = '0s', replay = '0s' }\n\
+                session = { affinity = 'header:q', scope = 'request', max_per_key = 3, max_age = '2h', \
+                replay_events = 8, replay_bytes = '8KiB', replay = '9s', poll = '10s', log_level = 'notice' }\n\
+                interactive = false\n\
+                legacy_clients = false\nconvert_content = ['2025-06-18']\nlegacy_not_found = false\ncache_lists = true\n\
+                limits = { rounds = 2, questions = 3, waiting_calls = 4, polls = 5, cache_bytes = '1MiB', \
+                catalog_tools = 6, catalogs = 7 }\n\
+                timeouts = { gather = '1ms', answer = '1h', attribute = '1s', url = '0s', replay = '0s', pace = '2s' }\n\
                 [limits]\nparked = 5\nparked_per_principal = 4\nreplay_bytes = 0\n\
                 [listen]\nallowed_hosts = ['a']\nallowed_origins = ['*']\n\
                 tls = { certificate = 'tls/server.crt', key = 'tls/server.key' }\n";
@@ -175,9 +204,28 @@ fn what_check_prints_loads_again() {
     let again = dir.path().join("again.toml");
     fs::write(&again, &first).unwrap();
     assert!(first.contains("[admin]\naddress = \"[::1]:9464\""), "{first}");
-    for set in
-        ["interactive = false", "answer = \"1h\"", "replay_bytes = \"0B\"", "max_per_key = 3", "rounds = 2"]
-    {
+    for set in [
+        "interactive = false",
+        "answer = \"1h\"",
+        "replay_bytes = \"0B\"",
+        "max_per_key = 3",
+        "rounds = 2",
+        "legacy_clients = false",
+        "convert_content = [\"2025-06-18\"]",
+        "legacy_not_found = false",
+        "cache_lists = true",
+        "pace = \"2s\"",
+        "polls = 5",
+        "cache_bytes = \"1MiB\"",
+        "catalog_tools = 6",
+        "catalogs = 7",
+        "max_age = \"2h\"",
+        "replay_events = 8",
+        "replay_bytes = \"8KiB\"",
+        "replay = \"9s\"",
+        "poll = \"10s\"",
+        "log_level = \"notice\"",
+    ] {
         assert!(first.contains(set), "{set} is not in {first}");
     }
     assert_eq!(load_file(&again, &env).unwrap().config.to_redacted_toml(), first);
@@ -225,6 +273,15 @@ fn unwise_settings_are_told() {
         (
             "[upstream.a]\nurl = 'builtin:demo'\nlimits = { message_bytes = '32KiB' }",
             "upstream.a.limits.flow_bytes",
+        ),
+        ("[upstream.a]\nurl = 'builtin:demo'\nera = 'legacy'\ncache_lists = true", "upstream.a.cache_lists"),
+        (
+            "[upstream.a]\nurl = 'builtin:demo'\nera = 'legacy'\nsession = { key = 'file:secrets/session-key' }",
+            "upstream.a.session.key",
+        ),
+        (
+            "[upstream.a]\nurl = 'builtin:demo'\nlegacy_clients = false\nsession = { key = 'file:secrets/session-key' }",
+            "upstream.a.session.key",
         ),
         ("[listen]\nallowed_origins = ['*']\n[upstream.a]\nurl = 'builtin:demo'", "listen.allowed_origins"),
     ] {

@@ -15,8 +15,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use mcp_janus::config::{
-    Authorization, EraSetting, FrontTimeouts, Limits, Listen, Session, Target, Tls, Upstream, UpstreamLimits,
-    UpstreamTimeouts,
+    FrontTimeouts, Limits, Listen, Target, Tls, Upstream, UpstreamLimits, UpstreamTimeouts,
 };
 use mcp_janus::listen::{BindError, Handler, Server};
 use mcp_janus::net::TcpDialer;
@@ -31,15 +30,8 @@ const LONG: Duration = Duration::from_secs(30);
 fn upstream(url: &str, ca_files: &[&Path]) -> Upstream {
     Upstream {
         name: "u".to_owned(),
-        path: "/mcp".to_owned(),
-        target: Target::Http(url.parse().unwrap()),
-        era: EraSetting::Auto,
         era_ttl: LONG,
-        authorization: Authorization::Forward,
-        headers: vec![],
-        forward_headers: vec![],
         ca_files: ca_files.iter().map(|path| path.to_path_buf()).collect(),
-        interactive: true,
         timeouts: UpstreamTimeouts {
             connect: LONG,
             probe: LONG,
@@ -49,7 +41,7 @@ fn upstream(url: &str, ca_files: &[&Path]) -> Upstream {
             ..UpstreamTimeouts::default()
         },
         limits: UpstreamLimits { message_bytes: 1 << 20, pool_connections: 4, ..UpstreamLimits::default() },
-        session: Session::default(),
+        ..Upstream::for_target(Target::Http(url.parse().unwrap()))
     }
 }
 

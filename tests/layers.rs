@@ -19,7 +19,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
         &["relay", "upstream", "translate", "exchange", "wire", "config", "shutdown", "telemetry"],
     ),
     ("listen", &["net", "shutdown", "config", "wire", "telemetry"]),
-    ("config", &[]),
+    ("config", &["wire"]),
     ("net", &[]),
     ("shutdown", &[]),
     ("telemetry", &["config", "wire"]),

@@ -11,6 +11,7 @@ use super::{
     Authorization, Config, EraSetting, FrontTimeouts, Limits, Listen, Log, LogFormat, Session, SessionScope,
     Target, Upstream, UpstreamLimits, UpstreamTimeouts, upstream,
 };
+use crate::wire::version::LegacyRevision;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -56,6 +57,10 @@ impl Upstream {
             forward_headers: Vec::new(),
             ca_files: Vec::new(),
             interactive: true,
+            legacy_clients: true,
+            convert_content: vec![LegacyRevision::V2024_11_05, LegacyRevision::V2025_03_26],
+            legacy_not_found: true,
+            cache_lists: false,
             timeouts: UpstreamTimeouts::default(),
             limits: UpstreamLimits::default(),
             session: Session::default(),
@@ -129,6 +134,7 @@ impl Default for UpstreamTimeouts {
             attribute: Duration::from_secs(10),
             url: Duration::from_secs(10),
             replay: Duration::from_secs(30),
+            pace: Duration::from_secs(1),
         }
     }
 }
@@ -145,6 +151,10 @@ impl Default for UpstreamLimits {
             questions: 64,
             question_bytes: 4 * MIB,
             waiting_calls: 256,
+            polls: 64,
+            cache_bytes: 4 * MIB,
+            catalog_tools: 4096,
+            catalogs: 1024,
         }
     }
 }
@@ -158,6 +168,13 @@ impl Default for Session {
             max_per_key: 1,
             idle: Duration::from_secs(10 * 60),
             shield: false,
+            key: None,
+            max_age: Duration::from_secs(24 * 60 * 60),
+            replay_events: 256,
+            replay_bytes: MIB,
+            replay: Duration::from_secs(5 * 60),
+            poll: Duration::ZERO,
+            log_level: None,
         }
     }
 }

@@ -102,7 +102,8 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// Wide on purpose: an upstream's name may itself be malformed while the path is looked at.
 fn is_secret(path: &str) -> bool {
-    path.starts_with("upstream.") && (path.contains(".headers") || path.contains(".authorization"))
+    const SECRETS: [&str; 3] = [".headers", ".authorization", ".session.key"];
+    path.starts_with("upstream.") && SECRETS.iter().any(|part| path.contains(part))
 }
 
 fn is_url(path: &str) -> bool {

@@ -24,6 +24,7 @@ const WITHOUT_DEFAULT: &[&str] = &[
     "listen.tls.certificate",
     "listen.tls.key",
     "upstream.default.session.affinity",
+    "upstream.default.session.key",
 ];
 
 #[test]
@@ -52,11 +53,14 @@ fn the_commented_settings_are_right_too() {
     std::fs::create_dir(dir.path().join("tls")).unwrap();
     std::fs::write(dir.path().join("tls/server.crt"), certified.cert.pem()).unwrap();
     std::fs::write(dir.path().join("tls/server.key"), certified.signing_key.serialize_pem()).unwrap();
+    std::fs::create_dir(dir.path().join("secrets")).unwrap();
+    std::fs::write(dir.path().join("secrets/session-key"), "0".repeat(64) + "\n").unwrap();
     let config = load_text(&uncommented(), dir.path(), &|_| None).unwrap().config;
     assert!(config.listen.tls.is_some());
     assert!(config.admin.is_some());
     assert!(config.era_cache_file.is_some());
     assert!(config.upstreams[0].session.affinity.is_some());
+    assert!(config.upstreams[0].session.key.is_some());
 }
 
 fn load(text: &str) -> super::Loaded {

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use super::load::load_text;
 use super::{Affinity, Authorization, ConfigError, Loaded, Target};
+use crate::wire::log_level::LogLevel;
+use crate::wire::version::LegacyRevision;
 
 fn load(text: &str) -> Result<Loaded, ConfigError> {
     load_text(text, Path::new("/nowhere"), &|name| (name == "SET").then(|| "from-env".to_owned()))
@@ -106,6 +108,12 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("up", "ca_files[0]", "[1]", "1", "name of a file"),
     ("up", "ca_files[0]", "['ca.pem']", "ca.pem", "one certificate"),
     ("up", "interactive", "'yes'", "\"yes\"", "true or false"),
+    ("up", "legacy_clients", "'no'", "\"no\"", "true or false"),
+    ("up", "convert_content", "'2025-03-26'", "\"2025-03-26\"", "array"),
+    ("up", "convert_content[1]", "['2025-03-26', '2026-07-28']", "\"2026-07-28\"", "\"2025-11-25\""),
+    ("up", "legacy_not_found", "-32002", "-32002", "true or false"),
+    ("up", "cache_lists", "'1m'", "\"1m\"", "true or false"),
+    ("timeouts@", "pace", "'11s'", "\"11s\"", "1ms to 10s"),
     ("timeouts@", "connect", "'0s'", "\"0s\"", "1ms to 1h"),
     ("timeouts@", "probe", "'0s'", "\"0s\"", "1ms to 1h"),
     ("timeouts@", "initialize", "'0s'", "\"0s\"", "1ms to 1h"),
@@ -128,6 +136,18 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("limits@", "questions", "0", "0", "1 to 65536"),
     ("limits@", "question_bytes", "0", "0", "1KiB to 2GiB"),
     ("limits@", "waiting_calls", "65537", "65537", "1 to 65536"),
+    ("limits@", "polls", "10001", "10001", "0 to 10000"),
+    ("limits@", "cache_bytes", "0", "0", "1KiB to 1GiB"),
+    ("limits@", "catalog_tools", "0", "0", "1 to 1000000"),
+    ("limits@", "catalogs", "0", "0", "1 to 1000000"),
+    ("session@", "key", "'abcdef'", "[redacted]", "32 random bytes"),
+    ("session@", "key", "7", "[redacted]", "32 random bytes"),
+    ("session@", "max_age", "'366d'", "\"366d\"", "1ms to 365d"),
+    ("session@", "replay_events", "0", "0", "1 to 65536"),
+    ("session@", "replay_bytes", "0", "0", "1KiB to 1GiB"),
+    ("session@", "replay", "'2d'", "\"2d\"", "0s to 1d"),
+    ("session@", "poll", "'2h'", "\"2h\"", "0s to 1h"),
+    ("session@", "log_level", "'trace'", "\"trace\"", "\"off\" or \"debug\""),
     ("session@", "scope", "'user'", "\"user\"", "\"principal\" or \"request\""),
     ("session@", "affinity", "'x-id'", "\"x-id\"", "\"header:NAME\""),
     ("session@", "affinity", "'header:a b'", "\"header:a b\"", "\"header:NAME\""),
@@ -347,4 +367,70 @@ fn settings_about_questions_arrive() {
     assert_eq!((limits.rounds, limits.questions, limits.waiting_calls), (1, 1, 1));
     assert_eq!(limits.question_bytes, 1024);
     assert_eq!(upstream.session.max_per_key, 1000);
+}
+
+/// The ends of the ranges, and what they are as values.
+#[test]
+fn settings_about_legacy_clients_arrive() {
+    let text = with(
+        "legacy_clients = 'false'\nlegacy_not_found = false\ncache_lists = true\n\
+         convert_content = ['2025-11-25', '2024-11-05', '2025-11-25']\n\
+         [upstream.api.timeouts]\npace = '1ms'\n\
+         [upstream.api.limits]\npolls = 0\ncache_bytes = 1024\ncatalog_tools = 1\ncatalogs = 1\n\
+         [upstream.api.session]\nmax_age = '365d'\nreplay_events = 1\nreplay_bytes = 1024\nreplay = '0s'\n\
+         poll = '1h'\nlog_level = 'warning'\n",
+    );
+    let loaded = load(&text).unwrap();
+    assert_eq!(loaded.warnings, Vec::<String>::new());
+    let upstream = &loaded.config.upstreams[0];
+    assert!(!upstream.legacy_clients && !upstream.legacy_not_found && upstream.cache_lists);
+    assert_eq!(upstream.convert_content, [LegacyRevision::V2024_11_05, LegacyRevision::V2025_11_25]);
+    assert_eq!(upstream.timeouts.pace, Duration::from_millis(1));
+    let limits = &upstream.limits;
+    assert_eq!((limits.polls, limits.cache_bytes, limits.catalog_tools, limits.catalogs), (0, 1024, 1, 1));
+    let session = &upstream.session;
+    assert_eq!(session.max_age, Duration::from_secs(365 * 86_400));
+    assert_eq!((session.replay_events, session.replay_bytes), (1, 1024));
+    assert_eq!((session.replay, session.poll), (Duration::ZERO, Duration::from_secs(3_600)));
+    assert_eq!(session.log_level, Some(LogLevel::Warning));
+    assert_eq!(load(&with("convert_content = []")).unwrap().config.upstreams[0].convert_content, []);
+}
+
+#[test]
+fn a_session_key_is_32_bytes_in_any_of_the_usual_spellings() {
+    let with_key = |key: &str| with(&format!("[upstream.api.session]\nkey = \"{key}\""));
+    let bytes: [u8; 32] = std::array::from_fn(|at| [0xfb, 0xff, 0x3e][at % 3]);
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let base64 = "+/8++/8++/8++/8++/8++/8++/8++/8++/8++/8++/8";
+    for key in [
+        base64.to_owned(),
+        format!("{base64}="),
+        base64.replace('+', "-").replace('/', "_"),
+        base64.replace('+', "-").replace('/', "_") + "=",
+        hex.to_ascii_uppercase(),
+        hex.clone(),
+    ] {
+        let loaded = load(&with_key(&key)).unwrap();
+        let session = &loaded.config.upstreams[0].session;
+        assert_eq!(session.key.as_ref().unwrap().expose(), &bytes, "{key}");
+        let shown = format!("{loaded:?}{}", loaded.config.to_redacted_toml());
+        assert!(shown.contains("key = \"[redacted]\"") && !shown.contains(&key), "{shown}");
+    }
+    for wrong in [
+        &hex[1..],
+        &format!("{hex}0"),
+        &hex.replace('f', "g"),
+        &base64[1..],
+        &format!("{base64}A"),
+        &format!("{base64}=="),
+        // Bits beyond the 32 bytes.
+        &format!("{}9", &base64[..42]),
+        "",
+    ] {
+        let error = refusal(&with_key(wrong));
+        assert!(
+            error.starts_with("upstream.api.session.key: [redacted] is not accepted; accepted: 32"),
+            "{error}"
+        );
+    }
 }

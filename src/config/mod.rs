@@ -33,6 +33,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::wire::log_level::LogLevel;
+use crate::wire::version::LegacyRevision;
+
 /// Everything that one process needs to know before it starts.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -153,8 +156,16 @@ pub struct Upstream {
     pub forward_headers: Vec<String>,
     /// PEM files with further certificate authorities.
     pub ca_files: Vec<PathBuf>,
-    /// Whether a legacy server learns what its client could be asked; if not, it is told that nothing can (B5).
+    /// Whether a server learns what its client could be asked; if not, it is told that nothing can (B2.1, B5).
     pub interactive: bool,
+    /// Whether legacy clients are served where the server is modern; if not, they get -32022 (D83).
+    pub legacy_clients: bool,
+    /// Revisions whose clients get content blocks that they do not know as text (A6), where the server is modern.
+    pub convert_content: Vec<LegacyRevision>,
+    /// Whether a modern server's -32602 for a resource that is not there becomes the -32002 of older revisions (B3).
+    pub legacy_not_found: bool,
+    /// Whether list results of a modern server are kept for as long as it says (`ttlMs`).
+    pub cache_lists: bool,
     pub timeouts: UpstreamTimeouts,
     pub limits: UpstreamLimits,
     pub session: Session,
@@ -213,6 +224,8 @@ pub struct UpstreamTimeouts {
     pub url: Duration,
     /// How long the last answer is kept for a client that did not get it (B1.6).
     pub replay: Duration,
+    /// First wait before a modern server is sent a call again without answers; doubles up to 10 s (B2).
+    pub pace: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -235,22 +248,45 @@ pub struct UpstreamLimits {
     pub question_bytes: usize,
     /// Calls of one session that wait until another one is over, so that a question can be attributed (B5).
     pub waiting_calls: usize,
+    /// Times that one call is sent to a modern server again without answers (B2).
+    pub polls: usize,
+    /// Bytes of list results that are kept (`cache_lists`).
+    pub cache_bytes: usize,
+    /// Tools of a modern server that are known for one principal: headers to mirror, form of the result.
+    pub catalog_tools: usize,
+    /// Principals for which tools are known.
+    pub catalogs: usize,
 }
 
-/// `[upstream.NAME.session]`: sessions that the proxy owns at a legacy upstream (architecture: session pool).
+/// `[upstream.NAME.session]`: sessions that the proxy owns at a legacy upstream (architecture: session pool), and those that
+/// it gives to legacy clients before a modern upstream.
 #[derive(Debug, Clone)]
 pub struct Session {
     pub scope: SessionScope,
     /// Splits sessions further than the principal does (B7.3).
     pub affinity: Option<Affinity>,
-    /// Sessions open at once; above: the one idle longest is closed, else 503.
+    /// Sessions open at once; above: the one idle longest is closed, else 503. Of either kind.
     pub max: usize,
     /// Sessions of one key at a server that asks outside its calls' streams, where calls go one at a time (B5).
     pub max_per_key: usize,
-    /// A session without a call is closed with DELETE after this.
+    /// A session without a call (and without an open stream of its client) ends after this; at a server with DELETE.
     pub idle: Duration,
     /// Legacy clients' sessions are the proxy's own and outlive the server's.
     pub shield: bool,
+    /// What sessions of legacy clients before a modern server are sealed with; `None`: a random one for each process.
+    pub key: Option<SessionKey>,
+    /// With `key`: how old a session may be that this process does not know and yet serves.
+    pub max_age: Duration,
+    /// Events of one such session that are kept for a client that comes back.
+    pub replay_events: usize,
+    /// Bytes of them.
+    pub replay_bytes: usize,
+    /// How long they are kept after the end of their stream.
+    pub replay: Duration,
+    /// A call's stream to a 2025-11-25 client is closed after this, and the client comes back for the rest; zero: never.
+    pub poll: Duration,
+    /// The level of log messages before the client's first `logging/setLevel`; `None`: no messages.
+    pub log_level: Option<LogLevel>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -267,6 +303,27 @@ pub enum Affinity {
     Header(String),
     /// `meta:KEY`, a key of `params._meta`
     Meta(String),
+}
+
+/// 32 bytes that never appear in logs, errors or `check`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SessionKey([u8; 32]);
+
+impl SessionKey {
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes themselves; the caller must not print them.
+    pub fn expose(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for SessionKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[redacted]")
+    }
 }
 
 /// A value that never appears in logs, errors or `check`.

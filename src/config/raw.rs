@@ -95,6 +95,10 @@ pub(super) struct Upstream {
     pub(super) forward_headers: Leaf,
     pub(super) ca_files: Leaf,
     pub(super) interactive: Leaf,
+    pub(super) legacy_clients: Leaf,
+    pub(super) convert_content: Leaf,
+    pub(super) legacy_not_found: Leaf,
+    pub(super) cache_lists: Leaf,
     pub(super) timeouts: UpstreamTimeouts,
     pub(super) limits: UpstreamLimits,
     pub(super) session: Session,
@@ -116,6 +120,7 @@ pub(super) struct UpstreamTimeouts {
     pub(super) attribute: Leaf,
     pub(super) url: Leaf,
     pub(super) replay: Leaf,
+    pub(super) pace: Leaf,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -130,6 +135,10 @@ pub(super) struct UpstreamLimits {
     pub(super) questions: Leaf,
     pub(super) question_bytes: Leaf,
     pub(super) waiting_calls: Leaf,
+    pub(super) polls: Leaf,
+    pub(super) cache_bytes: Leaf,
+    pub(super) catalog_tools: Leaf,
+    pub(super) catalogs: Leaf,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -141,6 +150,13 @@ pub(super) struct Session {
     pub(super) max_per_key: Leaf,
     pub(super) idle: Leaf,
     pub(super) shield: Leaf,
+    pub(super) key: Leaf,
+    pub(super) max_age: Leaf,
+    pub(super) replay_events: Leaf,
+    pub(super) replay_bytes: Leaf,
+    pub(super) replay: Leaf,
+    pub(super) poll: Leaf,
+    pub(super) log_level: Leaf,
 }
 
 /// The paths at which a table, and nothing else, is expected; `*` stands for any name.

@@ -1,16 +1,19 @@
 //! Values that must not be shown: written in place, from the environment (`substitute`), or as `file:PATH`.
 //!
-//! Owns the reading of secret files and the check that the value can stand in a header. No error shows a value.
+//! Owns the reading of secret files and the check that the value can stand in a header, or is a key. No error shows a value.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use toml::Value;
 
-use super::Secret;
 use super::error::ConfigError;
 use super::net::is_header_value;
+use super::{Secret, SessionKey};
 
 const PREFIX: &str = "file:";
 /// A header value beyond this would not get through most servers; and a wrong file name is told early.
@@ -20,22 +23,62 @@ const ACCEPTED: &str = "a header value (visible ASCII, not empty, no blank at ei
 
 /// A header value, read from its file if it names one. `dir` is what a relative name is relative to.
 pub(super) fn header_value(path: &str, value: &Value, dir: &Path) -> Result<Secret, ConfigError> {
+    const FILE: &str =
+        "a readable file of up to 16 KiB that holds one header value (visible ASCII, not empty)";
+    let header = |text: &str| is_header_value(text).then(|| Secret::new(text));
     let refuse = || ConfigError::value(path, value, ACCEPTED);
     let given = value.as_str().ok_or_else(refuse)?;
     match given.strip_prefix(PREFIX) {
-        Some(name) => from_file(path, &dir.join(name)),
-        None if is_header_value(given) => Ok(Secret::new(given)),
-        None => Err(refuse()),
+        Some(name) => from_file(path, &dir.join(name), FILE, "its content cannot stand in a header", header),
+        None => header(given).ok_or_else(refuse),
     }
 }
 
-fn from_file(path: &str, file: &Path) -> Result<Secret, ConfigError> {
+/// A key of 32 bytes as text, read from its file if it names one.
+pub(super) fn session_key(path: &str, value: &Value, dir: &Path) -> Result<SessionKey, ConfigError> {
+    const ACCEPTED: &str = "32 random bytes as base64 or as 64 hexadecimal digits, such as `openssl rand -base64 32` \
+                            prints, \"${NAME}\" from the environment, or \"file:PATH\"";
+    const FILE: &str =
+        "a readable file that holds 32 random bytes as base64 or as 64 hexadecimal digits, and nothing else";
+    let refuse = || ConfigError::value(path, value, ACCEPTED);
+    let given = value.as_str().ok_or_else(refuse)?;
+    match given.strip_prefix(PREFIX) {
+        Some(name) => from_file(path, &dir.join(name), FILE, "its content is no such key", key),
+        None => key(given).ok_or_else(refuse),
+    }
+}
+
+/// Base64 in either alphabet, padded or not, or hexadecimal digits.
+fn key(text: &str) -> Option<SessionKey> {
+    const CONFIG: GeneralPurposeConfig =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    const BASE64: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, CONFIG);
+    if text.len() == 64 {
+        let mut bytes = [0; 32];
+        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            let digit =
+                |at: usize| char::from(digits[at]).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+            *byte = digit(0)? << 4 | digit(1)?;
+        }
+        return Some(SessionKey::new(bytes));
+    }
+    let bytes = BASE64.decode(text.replace('-', "+").replace('_', "/")).ok()?;
+    bytes.try_into().ok().map(SessionKey::new)
+}
+
+/// What `read` makes of the text in `file`.
+fn from_file<T>(
+    path: &str,
+    file: &Path,
+    accepted: &str,
+    unfit: &str,
+    read: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, ConfigError> {
     let refuse = |reason: String| ConfigError::File {
         path: path.to_owned(),
         file: file.to_owned(),
         reason,
-        accepted: "a readable file of up to 16 KiB that holds one header value (visible ASCII, not empty)"
-            .to_owned(),
+        accepted: accepted.to_owned(),
     };
     let mut text = String::new();
     File::open(file)
@@ -45,10 +88,5 @@ fn from_file(path: &str, file: &Path) -> Result<Secret, ConfigError> {
         return Err(refuse("it is larger than 16 KiB".to_owned()));
     }
     // Editors and `echo` end a file with a line break that is not part of the secret.
-    let value = text.trim();
-    if is_header_value(value) {
-        Ok(Secret::new(value))
-    } else {
-        Err(refuse("its content cannot stand in a header".to_owned()))
-    }
+    read(text.trim()).ok_or_else(|| refuse(unfit.to_owned()))
 }

@@ -1,7 +1,8 @@
 //! The settings as a TOML file again, for `check`: every setting with the value it has, secrets left out.
 //!
-//! Owns the order and the form; what it prints can be loaded again. Header values, fixed credentials and the query
-//! of URLs are secrets here. Does not own comments: `configs/janus.toml` explains the settings.
+//! Owns the order and the form; what it prints can be loaded again, but for a session key: in its place stands what is no
+//! key, because sessions sealed with a made up one would be lost. Header values, fixed credentials and the query of URLs are
+//! secrets here as well. Does not own comments: `configs/janus.toml` explains the settings.
 
 use std::fmt::{self, Display, Write};
 use std::path::Path;
@@ -14,6 +15,7 @@ use super::{
     Admin, Affinity, Authorization, Config, EraSetting, FrontTimeouts, Limits, Listen, Log, LogFormat,
     SessionScope, Target, Upstream,
 };
+use crate::wire::log_level::LogLevel;
 
 impl Config {
     /// All settings as TOML, with secrets replaced.
@@ -143,6 +145,11 @@ fn upstream(out: &mut Lines, upstream: &Upstream) {
     out.set("forward_headers", list(upstream.forward_headers.iter().map(|name| text(name))));
     out.set("ca_files", list(upstream.ca_files.iter().map(|file| path(file))));
     out.set("interactive", upstream.interactive);
+    out.set("legacy_clients", upstream.legacy_clients);
+    let revisions = upstream.convert_content.iter().map(|revision| text(revision.as_str()));
+    out.set("convert_content", list(revisions));
+    out.set("legacy_not_found", upstream.legacy_not_found);
+    out.set("cache_lists", upstream.cache_lists);
     upstream_timeouts(out, upstream);
     upstream_limits(out, upstream);
     session(out, upstream);
@@ -164,6 +171,7 @@ fn upstream_timeouts(out: &mut Lines, upstream: &Upstream) {
     out.set("attribute", time(timeouts.attribute));
     out.set("url", time(timeouts.url));
     out.set("replay", time(timeouts.replay));
+    out.set("pace", time(timeouts.pace));
 }
 
 fn upstream_limits(out: &mut Lines, upstream: &Upstream) {
@@ -178,6 +186,10 @@ fn upstream_limits(out: &mut Lines, upstream: &Upstream) {
     out.set("questions", limits.questions);
     out.set("question_bytes", size(limits.question_bytes));
     out.set("waiting_calls", limits.waiting_calls);
+    out.set("polls", limits.polls);
+    out.set("cache_bytes", size(limits.cache_bytes));
+    out.set("catalog_tools", limits.catalog_tools);
+    out.set("catalogs", limits.catalogs);
 }
 
 fn session(out: &mut Lines, upstream: &Upstream) {
@@ -197,6 +209,15 @@ fn session(out: &mut Lines, upstream: &Upstream) {
     out.set("max_per_key", session.max_per_key);
     out.set("idle", time(session.idle));
     out.set("shield", session.shield);
+    if session.key.is_some() {
+        out.set("key", text(REDACTED));
+    }
+    out.set("max_age", time(session.max_age));
+    out.set("replay_events", session.replay_events);
+    out.set("replay_bytes", size(session.replay_bytes));
+    out.set("replay", time(session.replay));
+    out.set("poll", time(session.poll));
+    out.set("log_level", text(session.log_level.map_or("off", LogLevel::as_str)));
 }
 
 fn text(text: &str) -> String {

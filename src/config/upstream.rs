@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use toml::Value;
 
+use crate::wire::log_level::LogLevel;
+use crate::wire::version::LegacyRevision;
+
 use super::error::ConfigError;
 use super::front::{DAY, HOUR, MS, SECOND};
 use super::raw::{self, Leaf};
@@ -78,6 +81,10 @@ fn one(name: &str, raw: &raw::Upstream, default_path: String, dir: &Path) -> Res
             Ok(file)
         })?,
         interactive: table.flag("interactive", &raw.interactive, default.interactive)?,
+        legacy_clients: table.flag("legacy_clients", &raw.legacy_clients, default.legacy_clients)?,
+        convert_content: revisions(&table, "convert_content", &raw.convert_content, default.convert_content)?,
+        legacy_not_found: table.flag("legacy_not_found", &raw.legacy_not_found, default.legacy_not_found)?,
+        cache_lists: table.flag("cache_lists", &raw.cache_lists, default.cache_lists)?,
         timeouts: timeouts(&table.at("timeouts"), &raw.timeouts, dir)?,
         limits: limits(&table.at("limits"), &raw.limits, dir)?,
         session: session(&table.at("session"), &raw.session, dir)?,
@@ -157,6 +164,24 @@ fn forward_headers(
     Ok(names.into_iter().collect::<BTreeSet<_>>().into_iter().collect())
 }
 
+/// Legacy revisions, each once and in their order.
+fn revisions(
+    table: &Table<'_>,
+    key: &str,
+    leaf: &Leaf,
+    default: Vec<LegacyRevision>,
+) -> Result<Vec<LegacyRevision>, ConfigError> {
+    const ACCEPTED: &str = "one of \"2024-11-05\", \"2025-03-26\", \"2025-06-18\" and \"2025-11-25\"";
+    if leaf.is_none() {
+        return Ok(default);
+    }
+    let all = table.list(key, leaf, ACCEPTED, |path, value| {
+        let given = text(path, value, ACCEPTED)?;
+        LegacyRevision::parse(given).ok_or_else(|| ConfigError::value(path, value, ACCEPTED))
+    })?;
+    Ok(all.into_iter().collect::<BTreeSet<_>>().into_iter().collect())
+}
+
 fn timeouts(path: &str, raw: &raw::UpstreamTimeouts, dir: &Path) -> Result<UpstreamTimeouts, ConfigError> {
     let table = Table { path, dir };
     let default = UpstreamTimeouts::default();
@@ -179,6 +204,7 @@ fn timeouts(path: &str, raw: &raw::UpstreamTimeouts, dir: &Path) -> Result<Upstr
         attribute: table.duration("attribute", &raw.attribute, default.attribute, MS..=HOUR)?,
         url: table.duration("url", &raw.url, default.url, Duration::ZERO..=HOUR)?,
         replay: table.duration("replay", &raw.replay, default.replay, Duration::ZERO..=HOUR)?,
+        pace: table.duration("pace", &raw.pace, default.pace, MS..=10 * SECOND)?,
     })
 }
 
@@ -210,12 +236,32 @@ fn limits(path: &str, raw: &raw::UpstreamLimits, dir: &Path) -> Result<UpstreamL
             1 << 10..=1 << 31,
         )?,
         waiting_calls: table.count("waiting_calls", &raw.waiting_calls, default.waiting_calls, 1..=65_536)?,
+        polls: table.count("polls", &raw.polls, default.polls, 0..=10_000)?,
+        cache_bytes: table.size("cache_bytes", &raw.cache_bytes, default.cache_bytes, 1 << 10..=1 << 30)?,
+        catalog_tools: table.count(
+            "catalog_tools",
+            &raw.catalog_tools,
+            default.catalog_tools,
+            1..=1_000_000,
+        )?,
+        catalogs: table.count("catalogs", &raw.catalogs, default.catalogs, 1..=1_000_000)?,
     })
 }
 
 fn session(path: &str, raw: &raw::Session, dir: &Path) -> Result<Session, ConfigError> {
     const SCOPES: &[(&str, SessionScope)] =
         &[("principal", SessionScope::Principal), ("request", SessionScope::Request)];
+    const LEVELS: &[(&str, Option<LogLevel>)] = &[
+        ("off", None),
+        ("debug", Some(LogLevel::Debug)),
+        ("info", Some(LogLevel::Info)),
+        ("notice", Some(LogLevel::Notice)),
+        ("warning", Some(LogLevel::Warning)),
+        ("error", Some(LogLevel::Error)),
+        ("critical", Some(LogLevel::Critical)),
+        ("alert", Some(LogLevel::Alert)),
+        ("emergency", Some(LogLevel::Emergency)),
+    ];
     let table = Table { path, dir };
     let default = Session::default();
     Ok(Session {
@@ -228,6 +274,21 @@ fn session(path: &str, raw: &raw::Session, dir: &Path) -> Result<Session, Config
         max_per_key: table.count("max_per_key", &raw.max_per_key, default.max_per_key, 1..=1000)?,
         idle: table.duration("idle", &raw.idle, default.idle, MS..=DAY)?,
         shield: table.flag("shield", &raw.shield, default.shield)?,
+        key: match &raw.key {
+            Some(value) => Some(secrets::session_key(&table.at("key"), value, dir)?),
+            None => default.key,
+        },
+        max_age: table.duration("max_age", &raw.max_age, default.max_age, MS..=365 * DAY)?,
+        replay_events: table.count("replay_events", &raw.replay_events, default.replay_events, 1..=65_536)?,
+        replay_bytes: table.size(
+            "replay_bytes",
+            &raw.replay_bytes,
+            default.replay_bytes,
+            1 << 10..=1 << 30,
+        )?,
+        replay: table.duration("replay", &raw.replay, default.replay, Duration::ZERO..=DAY)?,
+        poll: table.duration("poll", &raw.poll, default.poll, Duration::ZERO..=HOUR)?,
+        log_level: table.word("log_level", &raw.log_level, default.log_level, LEVELS)?,
     })
 }
 

@@ -95,6 +95,17 @@ fn of_upstream(upstream: &Upstream, exposed: bool, warn: &mut impl FnMut(String,
     if upstream.session.shield && upstream.era == EraSetting::Modern {
         warn(at("session.shield"), "no effect with era = \"modern\"".into());
     }
+    if upstream.era == EraSetting::Legacy {
+        for (set, setting) in
+            [(upstream.session.key.is_some(), "session.key"), (upstream.cache_lists, "cache_lists")]
+        {
+            if set {
+                warn(at(setting), "no effect with era = \"legacy\"".into());
+            }
+        }
+    } else if upstream.session.key.is_some() && !upstream.legacy_clients {
+        warn(at("session.key"), "no effect with legacy_clients = false".into());
+    }
     if upstream.timeouts.reconnect > upstream.timeouts.reconnect_max {
         warn(at("timeouts.reconnect_max"), "less than timeouts.reconnect, which then counts for both".into());
     }

@@ -4,6 +4,7 @@
 
 use crate::wire::json::{Cursor, Limits, Object, Span};
 use crate::wire::jsonrpc::{Request, string};
+pub use crate::wire::log_level::LogLevel;
 use crate::wire::meta;
 
 /// The raw `clientCapabilities` object.
@@ -14,48 +15,6 @@ pub fn capabilities(request: &Request) -> Option<Span> {
 /// The raw `clientInfo` object.
 pub fn client_info(request: &Request) -> Option<&[u8]> {
     Some(request.params.meta()?.first(&request.text, meta::CLIENT_INFO)?.of(&request.text))
-}
-
-/// How grave a log message is, RFC 5424 order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogLevel {
-    Debug,
-    Info,
-    Notice,
-    Warning,
-    Error,
-    Critical,
-    Alert,
-    Emergency,
-}
-
-impl LogLevel {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            LogLevel::Debug => "debug",
-            LogLevel::Info => "info",
-            LogLevel::Notice => "notice",
-            LogLevel::Warning => "warning",
-            LogLevel::Error => "error",
-            LogLevel::Critical => "critical",
-            LogLevel::Alert => "alert",
-            LogLevel::Emergency => "emergency",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "debug" => LogLevel::Debug,
-            "info" => LogLevel::Info,
-            "notice" => LogLevel::Notice,
-            "warning" => LogLevel::Warning,
-            "error" => LogLevel::Error,
-            "critical" => LogLevel::Critical,
-            "alert" => LogLevel::Alert,
-            "emergency" => LogLevel::Emergency,
-            _ => return None,
-        })
-    }
 }
 
 /// The level below which the request wants no log messages; `None`: it wants none at all (A2.4).

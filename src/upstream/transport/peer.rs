@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 use tokio::sync::mpsc;
 
 use super::{HttpTransport, RequestHead, SendError};
-use crate::config::{Authorization, EraSetting, Session, Target, Upstream, UpstreamLimits, UpstreamTimeouts};
+use crate::config::{Target, Upstream, UpstreamLimits, UpstreamTimeouts};
 use crate::net::{BoxIo, Dial, Origin};
 use crate::wire::payload::Payload;
 
@@ -25,15 +25,7 @@ pub(super) const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 pub(super) fn upstream(url: &str) -> Upstream {
     Upstream {
         name: "u".to_owned(),
-        path: "/mcp".to_owned(),
-        target: Target::Http(url.parse().unwrap()),
-        era: EraSetting::Auto,
         era_ttl: REQUEST,
-        authorization: Authorization::Forward,
-        headers: vec![],
-        forward_headers: vec![],
-        ca_files: vec![],
-        interactive: true,
         timeouts: UpstreamTimeouts {
             connect: CONNECT,
             probe: REQUEST,
@@ -43,7 +35,7 @@ pub(super) fn upstream(url: &str) -> Upstream {
             ..UpstreamTimeouts::default()
         },
         limits: UpstreamLimits { pool_connections: 4, redirects: 2, ..UpstreamLimits::default() },
-        session: Session::default(),
+        ..Upstream::for_target(Target::Http(url.parse().unwrap()))
     }
 }
 
