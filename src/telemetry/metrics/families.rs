@@ -3,7 +3,7 @@
 //! Owns the list, which the README repeats as a table. Names follow Prometheus: `mcp_janus_` in front, base units, `_total`
 //! for what only grows. Does not own what is counted when.
 
-use super::questions;
+use super::{bridge, questions};
 use prometheus::core::Collector;
 use prometheus::{
     HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, Result,
@@ -38,6 +38,7 @@ pub(super) struct Families {
     pub(super) era_contradictions: IntCounterVec,
     pub(super) upstream_requests: IntCounterVec,
     pub(super) questions: questions::Families,
+    pub(super) bridge: bridge::Families,
     pub(super) client_connections: IntGauge,
     pub(super) client_accepted: IntCounter,
     pub(super) client_received: IntCounter,
@@ -151,6 +152,7 @@ impl Families {
                 &[UP, "result"],
             )?,
             questions: questions::Families::register(&mut to)?,
+            bridge: bridge::Families::register(&mut to)?,
             client_connections: to
                 .gauge("mcp_janus_client_connections", "Connections of clients open now.")?,
             client_accepted: to

@@ -22,6 +22,27 @@ impl Drop for Held {
     }
 }
 
+/// So many bytes of something, until it is dropped.
+#[derive(Debug)]
+pub struct HeldBytes {
+    gauge: IntGauge,
+    bytes: i64,
+}
+
+impl HeldBytes {
+    pub(super) fn new(gauge: &IntGauge, bytes: usize) -> Self {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        gauge.add(bytes);
+        Self { gauge: gauge.clone(), bytes }
+    }
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.gauge.sub(self.bytes);
+    }
+}
+
 /// One open event stream.
 #[derive(Debug)]
 pub struct OpenStream {

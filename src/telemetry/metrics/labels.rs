@@ -14,7 +14,7 @@ macro_rules! words {
         pub enum $name { $($(#[$doc])* $variant,)+ }
 
         impl $name {
-            pub(super) const WORDS: &'static [&'static str] = &[$($word,)+];
+            pub(in crate::telemetry::metrics) const WORDS: &'static [&'static str] = &[$($word,)+];
 
             pub fn label(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
@@ -22,6 +22,10 @@ macro_rules! words {
         }
     };
 }
+
+mod bridge;
+
+pub use bridge::*;
 
 words! {
     /// How a request to an endpoint ended.
@@ -148,11 +152,15 @@ words! {
         Questions => "limits.questions",
         QuestionBytes => "limits.question_bytes",
         WaitingCalls => "limits.waiting_calls",
+        Polls => "limits.polls",
+        CacheBytes => "limits.cache_bytes",
+        CatalogTools => "limits.catalog_tools",
+        Catalogs => "limits.catalogs",
     }
 }
 
 words! {
-    /// What a legacy server asks for.
+    /// What a server asks for.
     QuestionKind {
         /// A form.
         Elicitation => "elicitation",
@@ -174,7 +182,7 @@ words! {
 }
 
 words! {
-    /// Why a legacy server's request did not reach a client.
+    /// Why a server's request did not reach a client.
     NotAsked {
         /// The client does not declare the capability.
         Undeclared => "undeclared",

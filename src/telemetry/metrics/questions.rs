@@ -1,4 +1,5 @@
 //! What is counted of questions that a legacy server asks in the middle of a call, and of the calls that wait for answers.
+//! Questions that nobody is asked are counted here whichever server they are of.
 //!
 //! Owns these families and their handles. They are the upstream's (`upstream`) in all but the place where they are written
 //! down. Does not own what a question is (`translate::question`) nor why one is refused; the words are in `labels`.
@@ -46,7 +47,7 @@ impl Families {
             )?,
             refused: to.counters(
                 "mcp_janus_questions_refused_total",
-                "Questions of a legacy server that were put to no client, by the reason.",
+                "Questions of a server that were put to no client, by the reason.",
                 &[UP, "reason"],
             )?,
             resumed: to.counters(

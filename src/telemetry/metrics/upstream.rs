@@ -3,6 +3,7 @@
 //! Owns the arrays of series. Those of requests come into being with their first use, so that only what happened is
 //! listed; after that, counting is an atomic addition and nothing is looked up by name or locked.
 
+use super::bridge::Bridge;
 use super::families::Families;
 use super::front::FrontMetrics;
 use super::held::{Connection, Held, OpenStream, ReadySession};
@@ -55,6 +56,7 @@ pub struct UpstreamMetrics {
     contradictions: IntCounter,
     deliveries: Vec<IntCounter>,
     questions: Questions,
+    bridge: Bridge,
     connections: IntGauge,
     connected: IntCounter,
     received: IntCounter,
@@ -99,6 +101,7 @@ impl UpstreamMetrics {
             contradictions: one(&families.era_contradictions),
             deliveries: each(&families.upstream_requests, Delivered::WORDS),
             questions: Questions::new(&families.questions, name),
+            bridge: Bridge::new(&families.bridge, name),
             connections: families.upstream_connections.with_label_values(&[name]),
             connected: one(&families.upstream_connected),
             received: one(&families.upstream_received),
@@ -221,6 +224,10 @@ impl UpstreamMetrics {
 
     pub(super) fn questions(&self) -> &Questions {
         &self.questions
+    }
+
+    pub(super) fn bridge(&self) -> &Bridge {
+        &self.bridge
     }
 
     /// A connection to the server has been made.
