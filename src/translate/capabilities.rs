@@ -197,18 +197,18 @@ impl Declared {
 }
 
 /// Form and url mode as they are named.
-fn modes(text: &[u8], elicitation: &Object) -> (bool, bool) {
+pub(super) fn modes(text: &[u8], elicitation: &Object) -> (bool, bool) {
     (is_object(text, elicitation, "form"), is_object(text, elicitation, "url"))
 }
 
 /// Whether there is one member of that name and it is an object.
-fn is_object(text: &[u8], object: &Object, name: &str) -> bool {
+pub(super) fn is_object(text: &[u8], object: &Object, name: &str) -> bool {
     let value = object.get(text, name).ok().flatten();
     value.is_some_and(|span| Kind::of(span.of(text)) == Some(Kind::Object))
 }
 
 /// The members that are objects, by name. One that stands twice is left out: two readers could take either.
-fn sorted(text: &[u8], object: &Object) -> Vec<(String, Span)> {
+pub(super) fn sorted(text: &[u8], object: &Object) -> Vec<(String, Span)> {
     let mut members: Vec<_> = object
         .members
         .iter()
@@ -228,7 +228,7 @@ fn sorted(text: &[u8], object: &Object) -> Vec<(String, Span)> {
 }
 
 /// The object with those members that are objects and that `keep` takes, in normal form.
-fn objects(text: &[u8], object: &Object, keep: impl Fn(&str) -> bool) -> String {
+pub(super) fn objects(text: &[u8], object: &Object, keep: impl Fn(&str) -> bool) -> String {
     let mut out = String::from("{");
     for (name, value) in sorted(text, object).into_iter().filter(|(name, _)| keep(name)) {
         if out.len() > 1 {
@@ -242,7 +242,7 @@ fn objects(text: &[u8], object: &Object, keep: impl Fn(&str) -> bool) -> String 
     out
 }
 
-fn compacted(text: &[u8], value: Span) -> String {
+pub(super) fn compacted(text: &[u8], value: Span) -> String {
     // Part of a text that was checked for UTF-8.
     String::from_utf8_lossy(&compact(value.of(text))).into_owned()
 }

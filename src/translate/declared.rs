@@ -28,6 +28,14 @@ pub fn progress_token(request: &Request) -> Option<&[u8]> {
     Some(request.params.meta()?.first(&request.text, meta::PROGRESS_TOKEN)?.of(&request.text))
 }
 
+/// For texts that a bounded scan has passed over, and for texts of our own.
+pub const UNBOUNDED: Limits = Limits { nesting: usize::MAX, members: usize::MAX };
+
+/// The member's value; a member that occurs twice has none, since two readers could take either.
+pub fn once(object: &Object, text: &[u8], name: &str) -> Option<Span> {
+    object.get(text, name).ok().flatten()
+}
+
 /// Takes the object at `span` apart; `None` if it is no object or breaks a bound.
 pub fn object(text: &[u8], span: Span, limits: Limits) -> Option<Object> {
     // Spans of a part are turned into spans of the whole, so that callers keep one text.

@@ -82,13 +82,13 @@ fn wrapped(response: &Response, error: &RpcError, id: &Id) -> Payload {
 }
 
 /// `message` is required of every revision; a server that sends none gets one.
-fn without_message(response: &Response, error: &RpcError, id: &Id) -> Payload {
+pub(super) fn without_message(response: &Response, error: &RpcError, id: &Id) -> Payload {
     let data = error.data.map(|span| String::from_utf8_lossy(span.of(&response.text)));
     let message = "the server gave no message";
     Payload::from(jsonrpc::error(Some(id), error.code, message, data.as_deref()))
 }
 
-fn under_id(response: &Response, id: &Id, mut splice: Splice<'_>) -> Payload {
+pub(super) fn under_id(response: &Response, id: &Id, mut splice: Splice<'_>) -> Payload {
     let text = &response.text;
     match response.id {
         Some(span) => {

@@ -32,6 +32,12 @@ pub struct Unreadable {
     kind: &'static str,
 }
 
+impl Unreadable {
+    pub(super) fn new(member: &'static str, kind: &'static str) -> Self {
+        Self { member, kind }
+    }
+}
+
 /// Whether the result has the member that it is all about.
 pub fn readable(text: &Bytes, body: &Body, method: Method) -> Result<(), Unreadable> {
     let member = match method {

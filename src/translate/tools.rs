@@ -4,8 +4,10 @@
 //! a tool whose `inputSchema` no revision allows is left out with a finding. Judging schemas any further (references,
 //! dialects, bounds) is the schema guard's work. Rules: A5.3, A5.8, A5.10, A5.11; vectors D55, D56; case C65.
 
-use super::declared::object;
-use crate::wire::json::{Cursor, Kind, Limits, Object, Span, Splice};
+use super::declared::{UNBOUNDED, object, once};
+use super::legacy_client::mirror;
+use super::schema::{Place, below, items};
+use crate::wire::json::{Kind, Object, Span, Splice};
 use crate::wire::jsonrpc::string;
 use bytes::Bytes;
 use memchr::memmem;
@@ -30,25 +32,23 @@ pub enum FindingKind {
     Repaired,
     #[error("kept, but calls of it fail: it asks for tasks (execution.taskSupport), which are not bridged")]
     NeedsTask,
+    /// Of a modern server's.
+    #[error("left out: {0}")]
+    Header(mirror::Invalid),
+    #[error("left out: another tool of the list has the same name")]
+    NameTwice,
+    #[error("kept without its outputSchema, which is no schema")]
+    NoOutputSchema,
 }
-
-/// What the walk must see whole, whatever the bounds of the messages are: sizes are bounded by the message's own.
-const ALL: Limits = Limits { nesting: usize::MAX, members: usize::MAX };
 
 /// Edits `result.tools`; anything but an array of tools is left as it is.
 pub fn rewrite(splice: &mut Splice<'_>, text: &Bytes, result: &Object) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Some(tools) = result.first(text, "tools") else { return findings };
-    let mut items = Vec::new();
-    let mut cursor = Cursor::on_prefix(tools.of(text), ALL);
-    let read = cursor.array(|cursor| {
-        let item = cursor.skip()?;
-        items.push(Span { start: item.start + tools.start, end: item.end + tools.start });
-        Ok(())
-    });
-    if read.is_err() {
+    if Kind::of(tools.of(text)) != Some(Kind::Array) {
         return findings;
     }
+    let items = items(text, tools);
     let mut keep = Vec::with_capacity(items.len());
     for &item in &items {
         keep.push(one(splice, text, item, &mut findings));
@@ -61,7 +61,7 @@ pub fn rewrite(splice: &mut Splice<'_>, text: &Bytes, result: &Object) -> Vec<Fi
 fn one(splice: &mut Splice<'_>, text: &Bytes, span: Span, findings: &mut Vec<Finding>) -> bool {
     let mut report =
         |tool: &str, kind| findings.push(Finding { tool: tool.chars().take(128).collect(), kind });
-    let Some(tool) = object(text, span, ALL) else {
+    let Some(tool) = object(text, span, UNBOUNDED) else {
         report("", FindingKind::NoName);
         return false;
     };
@@ -69,21 +69,17 @@ fn one(splice: &mut Splice<'_>, text: &Bytes, span: Span, findings: &mut Vec<Fin
         report("", FindingKind::NoName);
         return false;
     };
-    let Some(schema) = once(&tool, text, "inputSchema").and_then(|span| object(text, span, ALL)) else {
+    let Some(schema) = once(&tool, text, "inputSchema").and_then(|span| object(text, span, UNBOUNDED)) else {
         report(&name, FindingKind::NoSchema);
         return false;
     };
-    let add = match schema.get(text, "type").unwrap_or(Some(Span::default())).map(|span| string(text, span)) {
-        Some(Some(kind)) if kind == "object" => "",
-        Some(_) => {
-            report(&name, FindingKind::RootType);
-            return false;
-        }
-        None if schema.members.iter().all(|member| says_nothing(member.name(text).as_deref())) => {
+    let add = match root(text, &schema) {
+        Root::Object => "",
+        Root::Unsaid => {
             report(&name, FindingKind::Repaired);
-            "\"type\":\"object\""
+            OBJECT_ROOT
         }
-        None => {
+        Root::Other => {
             report(&name, FindingKind::RootType);
             return false;
         }
@@ -100,18 +96,36 @@ fn one(splice: &mut Splice<'_>, text: &Bytes, span: Span, findings: &mut Vec<Fin
     true
 }
 
-/// The member's value; a member that occurs twice has none, since two readers could take either.
-fn once(object: &Object, text: &Bytes, name: &str) -> Option<Span> {
-    object.get(text, name).ok().flatten()
+/// What a root that says nothing of its instance gets (A5.3).
+pub(super) const OBJECT_ROOT: &str = "\"type\":\"object\"";
+
+/// What an `inputSchema` says of its instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Root {
+    Object,
+    /// Nothing at all.
+    Unsaid,
+    /// Something that no revision allows.
+    Other,
+}
+
+pub(super) fn root(text: &[u8], schema: &Object) -> Root {
+    match schema.get(text, "type") {
+        Ok(Some(kind)) if string(text, kind).is_some_and(|kind| kind == "object") => Root::Object,
+        Ok(None) if schema.members.iter().all(|member| says_nothing(member.name(text).as_deref())) => {
+            Root::Unsaid
+        }
+        Ok(_) | Err(_) => Root::Other,
+    }
 }
 
 fn needs_task(tool: &Object, text: &Bytes) -> bool {
-    let execution = once(tool, text, "execution").and_then(|span| object(text, span, ALL));
+    let execution = once(tool, text, "execution").and_then(|span| object(text, span, UNBOUNDED));
     let support = execution.and_then(|execution| string(text, once(&execution, text, "taskSupport")?));
     support.is_some_and(|support| support == "required")
 }
 
-const ANNOTATION: &str = "x-mcp-header";
+pub(super) const ANNOTATION: &str = "x-mcp-header";
 
 /// Keywords beside which a root without `type` still says nothing of its instance (A5.3).
 fn says_nothing(name: Option<&str>) -> bool {
@@ -132,76 +146,29 @@ fn says_nothing(name: Option<&str>) -> bool {
 }
 
 /// A quick look, so that ordinary lists are not walked: the name itself, or escapes that could spell it.
-fn may_be_annotated(schema: &[u8]) -> bool {
+pub(super) fn may_be_annotated(schema: &[u8]) -> bool {
     memmem::find(schema, b"mcp-header").is_some() || memmem::find(schema, b"\\u").is_some()
-}
-
-/// What stands at a place of a schema that holds further schemas.
-#[derive(Clone, Copy)]
-enum Place {
-    Schema,
-    /// An object whose values are schemas, under names that mean nothing.
-    Map,
-    Array,
 }
 
 /// Takes the annotation out wherever a schema may stand below `root`, and nowhere else: in `const`, `default`,
 /// `enum`, `examples` it is data, under `properties` a property's name. Uses a list of places in place of recursion.
 fn strip_annotations(splice: &mut Splice<'_>, text: &Bytes, root: &Object) {
-    let mut open = below(text, root);
+    let places = |schema: &Object| -> Vec<(Span, Place)> {
+        below(text, schema).map(|(member, place)| (member.value, place)).collect()
+    };
+    let mut open = places(root);
     while let Some((span, place)) = open.pop() {
         match place {
-            Place::Array => {
-                let mut cursor = Cursor::on_prefix(span.of(text), ALL);
-                // The text was scanned before, so it reads to its end.
-                let _ = cursor.array(|cursor| {
-                    let item = cursor.skip()?;
-                    open.push((
-                        Span { start: item.start + span.start, end: item.end + span.start },
-                        Place::Schema,
-                    ));
-                    Ok(())
-                });
-            }
+            Place::Array => open.extend(items(text, span).into_iter().map(|item| (item, Place::Schema))),
             Place::Map => {
-                let Some(map) = object(text, span, ALL) else { continue };
+                let Some(map) = object(text, span, UNBOUNDED) else { continue };
                 open.extend(map.members.iter().map(|member| (member.value, Place::Schema)));
             }
             Place::Schema => {
-                let Some(schema) = object(text, span, ALL) else { continue };
+                let Some(schema) = object(text, span, UNBOUNDED) else { continue };
                 splice.rewrite(&schema, |member| !member.is(text, ANNOTATION), "");
-                open.extend(below(text, &schema));
+                open.extend(places(&schema));
             }
         }
     }
-}
-
-fn below(text: &Bytes, schema: &Object) -> Vec<(Span, Place)> {
-    let place = |name: &str, value: Span| {
-        let array = Kind::of(value.of(text)) == Some(Kind::Array);
-        Some(match name {
-            "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
-            | "dependencies" => Place::Map,
-            "allOf" | "anyOf" | "oneOf" | "prefixItems" => Place::Array,
-            "items" if array => Place::Array,
-            "items"
-            | "additionalItems"
-            | "additionalProperties"
-            | "contains"
-            | "propertyNames"
-            | "not"
-            | "if"
-            | "then"
-            | "else"
-            | "unevaluatedItems"
-            | "unevaluatedProperties"
-            | "contentSchema" => Place::Schema,
-            _ => return None,
-        })
-    };
-    let of = |member: &crate::wire::json::Member| {
-        let name = member.name(text)?;
-        Some((member.value, place(&name, member.value)?))
-    };
-    schema.members.iter().filter_map(of).collect()
 }

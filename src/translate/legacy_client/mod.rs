@@ -13,6 +13,7 @@ pub mod discovered;
 pub mod envelope;
 pub mod error;
 pub mod form;
+mod identity;
 pub mod initialize;
 pub mod mirror;
 pub mod notify;
@@ -21,3 +22,6 @@ pub mod reply;
 pub mod result;
 pub mod round;
 pub mod tools;
+
+#[cfg(test)]
+mod testing;

@@ -1,1 +1,144 @@
-//! Output schemas whose root is no object. Rule: B6; vectors D57-D62.
+//! Output schemas whose root is no object, which legacy clients cannot take.
+//!
+//! Owns what a schema says of its root, the object that is put around one that is none, and the references inside that then
+//! lead elsewhere. Does not own the values (`result`). Rule: B6; vectors D57-D59.
+
+use crate::translate::declared::{UNBOUNDED, object, once};
+use crate::translate::schema::{Place, items};
+use crate::wire::json::{Kind, Member, Object, Span, Splice, quote};
+use crate::wire::jsonrpc::string;
+use bytes::Bytes;
+use memchr::memmem;
+
+/// What a tool's `outputSchema` says of its results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Output {
+    /// There is none, or the tool is not known.
+    #[default]
+    Unstated,
+    /// Its root has the type `object` and no other.
+    Object,
+    /// Anything else: the client is shown an object that has the value under `result`.
+    Wrapped,
+}
+
+/// A schema's place in the object that is put around it.
+const MOVED: &str = "/properties/result";
+
+/// What the schema at `span` says; `None` if it is no schema at all.
+pub(super) fn of(text: &[u8], span: Span) -> Option<Output> {
+    match Kind::of(span.of(text))? {
+        Kind::Null => Some(Output::Unstated),
+        Kind::Bool => Some(Output::Wrapped),
+        Kind::Object => {
+            let root = object(text, span, UNBOUNDED)?;
+            let kind = once(&root, text, "type").and_then(|span| string(text, span));
+            Some(if kind.is_some_and(|kind| kind == "object") { Output::Object } else { Output::Wrapped })
+        }
+        Kind::Array | Kind::String | Kind::Number => None,
+    }
+}
+
+/// Puts the object around the schema at `span`.
+pub(super) fn wrap(splice: &mut Splice<'_>, text: &Bytes, span: Span) {
+    let (before, after) = ("\"type\":\"object\",\"properties\":{\"result\":", "},\"required\":[\"result\"]}");
+    let Some(root) = object(text, span, UNBOUNDED) else {
+        // `true` and `false`, for which legacy revisions want an object.
+        let same = if span.of(text) == b"false" { "{\"not\":{}}" } else { "{}" };
+        return splice.replace(span, format!("{{{before}{same}{after}"));
+    };
+    // The dialect is one of the whole document.
+    let dialect = once(&root, text, "$schema").filter(|span| Kind::of(span.of(text)) == Some(Kind::String));
+    let dialect = dialect.map(|span| String::from_utf8_lossy(span.of(text)).into_owned());
+    let hoisted = dialect.as_ref().map_or(String::new(), |dialect| format!("\"$schema\":{dialect},"));
+    let at = |at: u32| Span { start: at, end: at };
+    splice.replace(at(span.start), format!("{{{hoisted}{before}"));
+    splice.replace(at(span.end), after);
+    splice.rewrite(&root, |member| dialect.is_none() || !member.is(text, "$schema"), "");
+    references(splice, text, &root, dialect.as_deref().unwrap_or_default());
+}
+
+/// Lets references to places of this document follow the schema to its new place. What stands below an `$id` of its own is
+/// told from there, and data is no reference.
+fn references(splice: &mut Splice<'_>, text: &Bytes, root: &Object, dialect: &str) {
+    let raw = root.span.of(text);
+    // A quick look, since most schemas have none.
+    let any = [b"Ref\"".as_slice(), b"$ref", b"\\u"].iter().any(|mark| memmem::find(raw, mark).is_some());
+    if !any {
+        return;
+    }
+    let base = if dialect.contains("draft-04") { "id" } else { "$id" };
+    let recursive = dialect.contains("2019-09")
+        && once(root, text, "$recursiveAnchor").is_none_or(|span| span.of(text) != b"true");
+    let mut open = vec![(root.span, Place::Schema)];
+    while let Some((span, place)) = open.pop() {
+        if place == Place::Array {
+            open.extend(items(text, span).into_iter().map(|item| (item, Place::Schema)));
+            continue;
+        }
+        let Some(here) = object(text, span, UNBOUNDED) else { continue };
+        if place == Place::Map {
+            open.extend(here.members.iter().map(|member| (member.value, Place::Schema)));
+            continue;
+        }
+        if here.first(text, base).is_some_and(|id| is_base(text, id)) {
+            continue;
+        }
+        for member in &here.members {
+            match member.name(text).as_deref() {
+                Some("$ref" | "$dynamicRef") => reference(splice, text, member.value),
+                // Beside a `$ref` it would be a second one; that pair is left as it is.
+                Some("$recursiveRef") if recursive && here.first(text, "$ref").is_none() => {
+                    recursive_reference(splice, text, member);
+                }
+                name => open.extend(
+                    name.and_then(|name| deeper(name, member.value.of(text)))
+                        .map(|place| (member.value, place)),
+                ),
+            }
+        }
+    }
+}
+
+/// Where references may stand below a keyword. Also below one that no revision defines: a reference may lead there.
+fn deeper(name: &str, value: &[u8]) -> Option<Place> {
+    if matches!(name, "const" | "enum" | "default" | "examples") {
+        return None;
+    }
+    Place::of(name, value).or_else(|| match Kind::of(value)? {
+        Kind::Object => Some(Place::Schema),
+        Kind::Array => Some(Place::Array),
+        Kind::String | Kind::Number | Kind::Bool | Kind::Null => None,
+    })
+}
+
+/// A fragment alone names a place and is no new base.
+fn is_base(text: &[u8], id: Span) -> bool {
+    !string(text, id).is_some_and(|id| id.starts_with('#'))
+}
+
+fn reference(splice: &mut Splice<'_>, text: &Bytes, value: Span) {
+    let Some(target) = string(text, value) else { return };
+    if target != "#" && !target.starts_with("#/") {
+        return;
+    }
+    if value.of(text).starts_with(b"\"#") {
+        let at = value.start + 2;
+        splice.replace(Span { start: at, end: at }, MOVED);
+    } else {
+        // The `#` itself is an escape.
+        splice.replace(value, quote(&format!("#{MOVED}{}", &target[1..])));
+    }
+}
+
+/// Without a `$recursiveAnchor` at the root it is a plain reference to the root (2019-09), which the root's new place is not.
+fn recursive_reference(splice: &mut Splice<'_>, text: &Bytes, member: &Member) {
+    if string(text, member.value).is_some_and(|target| target == "#") {
+        splice.replace(member.key, "$ref");
+        splice.replace(member.value, format!("\"#{MOVED}\""));
+    }
+}
+
+#[cfg(test)]
+#[path = "output_tests.rs"]
+mod tests;
