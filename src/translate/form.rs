@@ -17,7 +17,7 @@ pub(super) fn edits(text: &[u8], properties: &Object, limits: Limits) -> Vec<(Sp
 }
 
 /// `None` for what is no such choice, or one of several types.
-fn reduced(text: &[u8], property: &Object, limits: Limits) -> Option<String> {
+pub(super) fn reduced(text: &[u8], property: &Object, limits: Limits) -> Option<String> {
     let inner = match property.first(text, "anyOf") {
         Some(choices) => of_choices(text, property, choices, limits)?,
         None => of_types(text, property.first(text, "type")?, limits)?,

@@ -340,7 +340,7 @@ pub(super) fn is(text: &[u8], span: Option<Span>, kind: json::Kind) -> bool {
 }
 
 /// An integer as JSON Schema has it: `100`, `100.0` and `1e2` are one.
-fn is_integer(raw: &[u8]) -> bool {
+pub(super) fn is_integer(raw: &[u8]) -> bool {
     if json::Kind::of(raw) != Some(json::Kind::Number) {
         return false;
     }
