@@ -15,7 +15,7 @@
 //! call is: the answers go to the server, and 5 to 7 follow for whichever request waits for the call then.
 //!
 //! Imports point one way: `app -> listen`, `app -> downstream -> relay -> upstream -> translate -> exchange -> wire`;
-//! [`config`], [`net`], [`shutdown`] and [`telemetry`] are leaves. `tests/layers.rs` reads the imports and fails on an
+//! [`config`], [`net`], [`seal`], [`shutdown`] and [`telemetry`] are leaves. `tests/layers.rs` reads the imports and fails on an
 //! arrow that points back.
 
 pub mod app;
@@ -28,6 +28,7 @@ pub mod exchange;
 pub mod listen;
 pub mod net;
 pub mod relay;
+pub mod seal;
 pub mod shutdown;
 pub mod telemetry;
 pub mod translate;

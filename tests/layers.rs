@@ -8,19 +8,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What each module may import. A leaf imports only what stands in its row.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("wire", &[]),
     ("exchange", &["wire", "telemetry"]),
     ("translate", &["exchange", "wire"]),
-    ("upstream", &["translate", "exchange", "wire", "config", "net", "shutdown", "telemetry"]),
+    ("upstream", &["translate", "exchange", "wire", "config", "net", "seal", "shutdown", "telemetry"]),
     ("relay", &["upstream", "translate", "exchange", "wire", "config", "shutdown", "telemetry"]),
     (
         "downstream",
-        &["relay", "upstream", "translate", "exchange", "wire", "config", "shutdown", "telemetry"],
+        &["relay", "upstream", "translate", "exchange", "wire", "config", "seal", "shutdown", "telemetry"],
     ),
     ("listen", &["net", "shutdown", "config", "wire", "telemetry"]),
     ("config", &["wire"]),
     ("net", &[]),
+    ("seal", &[]),
     ("shutdown", &[]),
     ("telemetry", &["config", "wire"]),
     ("demo", &[]),
@@ -38,6 +39,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
             "wire",
             "config",
             "net",
+            "seal",
             "shutdown",
             "telemetry",
             "demo",

@@ -66,4 +66,34 @@ impl Principal {
             Some(value) => Principal::Credential(Sha256::digest(value.as_bytes()).into()),
         }
     }
+
+    /// How it is written into what is sealed.
+    pub fn name(self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        match self {
+            Principal::Anonymous => hash.update([0]),
+            Principal::Credential(credential) => {
+                hash.update([1]);
+                hash.update(credential);
+            }
+        }
+        hash.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Invariant 2: no credential, however chosen, is taken for having none.
+    #[test]
+    fn principals_have_names_of_their_own() {
+        let credential = |value: &'static str| Principal::of(Some(&HeaderValue::from_static(value)));
+        let all = [Principal::Anonymous, credential("anonymous"), credential("")];
+        for (at, one) in all.iter().enumerate() {
+            for other in &all[at + 1..] {
+                assert_ne!(one.name(), other.name());
+            }
+        }
+    }
 }

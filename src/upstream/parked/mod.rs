@@ -1,20 +1,20 @@
 //! Calls whose server has asked something and whose client has been told so, until the client comes back with the answers.
 //!
 //! Owns who may take such a call up again: the `requestState` of its last round, once, by the same principal for the same
-//! request, before it expires (`seal`); how many there are (`places`); and the last answer of a call, kept a short time for
+//! request, before it expires (`ticket`); how many there are (`places`); and the last answer of a call, kept a short time for
 //! a client that lost it (`last`). A parked call is a linear token: taking it up removes it. Does not own the call, which its
 //! driver holds (`legacy::call`); when the driver lets go of its `Slot`, the call is gone from here too.
 //! Rules: B1.2, B1.6, B1.13; vectors D36-D38; architecture section 4, "Parked calls".
 
 mod last;
 mod places;
-mod seal;
+mod ticket;
 
 pub use places::Full;
-pub use seal::SealError;
 
 use crate::config;
 use crate::exchange::{Call, Outcome, Principal, Sender};
+use crate::seal::SealError;
 use crate::shutdown::Shutdown;
 use crate::translate::answer::Answer;
 use crate::translate::input_required;
@@ -26,16 +26,16 @@ use bytes::Bytes;
 use dashmap::DashMap;
 use last::{Kept, Last};
 use places::{Place, Places};
-use seal::{Seal, Ticket};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use ticket::{Ticket, Tickets};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 /// All parked calls of one process.
 pub struct Parked {
-    seal: Seal,
+    tickets: Tickets,
     calls: DashMap<u64, Arc<Entry>>,
     next: AtomicU64,
     places: Arc<Places>,
@@ -155,7 +155,7 @@ enum State {
 impl Parked {
     pub fn new(bounds: Bounds, shutdown: Shutdown) -> Result<Arc<Self>, SealError> {
         Ok(Arc::new(Self {
-            seal: Seal::new()?,
+            tickets: Tickets::new()?,
             calls: DashMap::new(),
             next: AtomicU64::new(1),
             places: Places::new(bounds.calls, bounds.calls_per_principal),
@@ -182,7 +182,7 @@ impl Parked {
 
     /// Whether a state is one of this process.
     pub(super) fn has_issued(&self, state: &str) -> bool {
-        self.seal.open(state).is_some()
+        self.tickets.open(state).is_some()
     }
 
     /// A place for a call whose server asks something.
@@ -196,8 +196,8 @@ impl Parked {
 
     /// Looks the state up that a client has come back with; `id` is the id of its request.
     pub(super) fn find(&self, state: &str, owner: Owner, id: &Id) -> Result<Found, Refused> {
-        let ticket = self.seal.open(state).ok_or(Refused::Unreadable)?;
-        if ticket.principal != seal::name(owner.principal) {
+        let ticket = self.tickets.open(state).ok_or(Refused::Unreadable)?;
+        if ticket.principal != owner.principal.name() {
             return Err(Refused::Principal);
         }
         if ticket.request != owner.request {
@@ -293,11 +293,11 @@ impl Slot {
     ) -> Result<(Arc<Shown>, oneshot::Receiver<Retry>), SealError> {
         self.round += 1;
         let lasts = u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX);
-        let state = self.parked.seal.close(&Ticket {
+        let state = self.parked.tickets.close(&Ticket {
             call: self.number,
             round: self.round,
             expires: self.parked.now().saturating_add(lasts),
-            principal: seal::name(self.owner.principal),
+            principal: self.owner.principal.name(),
             request: self.owner.request,
         })?;
         let shown = Arc::new(Shown { asked, revision, state, server_info: server_info.clone() });
