@@ -1,14 +1,16 @@
 //! Bodies of responses to clients.
 //!
 //! Owns turning an exchange into an event stream (events that are ready together go out in one write, keep-alive
-//! comments in between, a result that passes as one event that grows) and passing a server's own body on (`relayed`, where
+//! comments in between, a result that passes as one event that grows), reading a session's stream (`reading`) and passing a server's own body on (`relayed`, where
 //! it is an event stream). The body holds the request's place among those in work and its log record, and lets both go with
 //! its last byte.
 
 use super::ends::Ends;
 use super::keep_alive::KeepAlive;
+use super::legacy::session::Reader;
 use super::modern::respond;
 use super::passing::{self, BrokenOff, Passing};
+use super::reading::Reading;
 use super::record::Record;
 use super::relayed::{Next, Overdue, Quiet, Source};
 use crate::exchange::{Fault, Outcome, Receiver, Step};
@@ -47,6 +49,7 @@ enum Kind {
     Whole(Payload),
     Stream(Box<Stream>),
     Passing(Box<Passing>),
+    Reading(Box<Reading>),
     Relayed(Incoming, Ends),
     RelayedStream(Source, Ends, Box<Quiet>),
 }
@@ -105,6 +108,11 @@ impl FrontBody {
     /// A JSON body whose beginning has come.
     pub(super) fn passing(receiver: Receiver, first: Bytes, ends: Ends) -> Self {
         Self::of(Kind::Passing(Box::new(Passing::new(receiver, first, ends))))
+    }
+
+    /// A stream of a session.
+    pub(super) fn reading(reader: Reader, keep_alive: Duration, ends: Ends) -> Self {
+        Self::of(Kind::Reading(Box::new(Reading::new(reader, keep_alive, ends))))
     }
 
     /// A stream of one message, for a client that takes nothing else.
@@ -257,6 +265,9 @@ impl Body for FrontBody {
             Kind::Passing(passing) => {
                 ready!(passing.poll(cx, &mut this.record)).map(|bytes| bytes.map(Frame::data))
             }
+            Kind::Reading(reading) => {
+                ready!(reading.poll(cx, &mut this.record)).map(|bytes| bytes.map(Frame::data))
+            }
             Kind::Relayed(body, ends) => match Pin::new(body).poll_frame(cx) {
                 Poll::Ready(frame) => frame.map(|frame| frame.map_err(BoxError::from)),
                 Poll::Pending => {
@@ -288,6 +299,7 @@ impl Body for FrontBody {
                 stream.receiver.is_none() && stream.ready.is_empty() && stream.broken.is_none()
             }
             Kind::Passing(passing) => passing.is_over(),
+            Kind::Reading(reading) => reading.is_over(),
             Kind::Relayed(body, _) | Kind::RelayedStream(Source::Server(body), ..) => body.is_end_stream(),
             Kind::RelayedStream(Source::Held(_), ..) => false,
         }
@@ -297,7 +309,9 @@ impl Body for FrontBody {
         match &self.kind {
             Kind::Whole(message) => message.size_hint(),
             Kind::Relayed(body, _) => body.size_hint(),
-            Kind::Stream(_) | Kind::Passing(_) | Kind::RelayedStream(..) => SizeHint::default(),
+            Kind::Stream(_) | Kind::Passing(_) | Kind::Reading(_) | Kind::RelayedStream(..) => {
+                SizeHint::default()
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ mod legacy;
 pub mod modern;
 mod passing;
 mod read;
+mod reading;
 mod record;
 mod relayed;
 

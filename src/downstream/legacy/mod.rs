@@ -4,3 +4,5 @@
 pub(super) mod check;
 pub(super) mod respond;
 mod serve;
+#[allow(dead_code, unused_imports, reason = "the bridge uses it")]
+pub(in crate::downstream) mod session;

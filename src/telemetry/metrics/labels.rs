@@ -142,6 +142,8 @@ words! {
     /// A bound of one upstream, by its setting.
     UpstreamLimit {
         Sessions => "session.max",
+        /// Events that were kept for a client without a connection made room for newer ones.
+        Replay => "session.replay",
         MessageBytes => "limits.message_bytes",
         /// `limits.nesting` or `limits.members`, by a message of the server.
         Json => "json",

@@ -1,0 +1,267 @@
+//! Sessions of legacy clients in front of a modern server.
+//!
+//! Owns the table of one upstream's sessions and what their ids are: sealed state (`ticket`), bound to the credential that
+//! opened it (and, once the server has vouched for it, to a newer one of the same `subject`), good in any process that has
+//! the key. Owns their number, their idle time and their end. `state` is one session, `track` both ends of its event
+//! streams, `rows`, `row` and `large` what is kept of them, `notices` what waits for its own stream, `graves` the ids that are
+//! used up. Does not own what a request in a session does (`bridge`).
+//! Rules: A12.12-A12.15, A12.19, A13.4, A13.5, B9.8, B14; D82, D103; cases C03 (client side), C10.
+
+mod graves;
+mod large;
+mod notices;
+mod row;
+mod rows;
+mod state;
+mod stub;
+mod subject;
+mod ticket;
+mod track;
+
+pub(in crate::downstream) use row::Gap;
+pub(in crate::downstream) use state::{Entered, Resumed, Session, Use};
+pub(in crate::downstream) use stub::{Can, Change, Client, Offers};
+pub(in crate::downstream) use track::{Next, Reader, Track};
+
+use crate::config;
+use crate::exchange::{Fault, FaultKind, Principal};
+use crate::seal::{self, Seal, SealError};
+use crate::shutdown::Shutdown;
+use crate::telemetry::metrics::{UpstreamLimit, UpstreamMetrics};
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use graves::Graves;
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, HeaderValue};
+use rows::Bounds;
+use state::{Common, Place};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use ticket::{Key, Ticket};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+/// One upstream's sessions.
+pub(in crate::downstream) struct Sessions {
+    seal: Seal,
+    settings: config::Session,
+    /// Whether a credential is the client's own all the way to the server.
+    forwards: bool,
+    table: DashMap<Key, Arc<Session>>,
+    common: Arc<Common>,
+    /// `None` where an id is good for no longer than the table knows it.
+    graves: Option<Mutex<Graves>>,
+}
+
+/// What a session id leads to.
+pub(in crate::downstream) enum Found {
+    Session(Use),
+    /// None of this caller's, or none any more: 404.
+    Unknown,
+    /// Perhaps this caller's, who has another credential than before: the server has to vouch for it first.
+    Stranger(Refresh),
+    /// One that is not in the table, for which there is no room.
+    Full(Fault),
+}
+
+/// A session whose caller seems to have a newer token.
+pub(in crate::downstream) struct Refresh {
+    session: Use,
+    principal: Principal,
+}
+
+impl Refresh {
+    /// The server has vouched for the credential.
+    pub(in crate::downstream) fn accept(self) -> Use {
+        self.session.accept(self.principal);
+        self.session
+    }
+}
+
+impl Sessions {
+    pub(in crate::downstream) fn new(
+        upstream: &config::Upstream,
+        front: &config::Limits,
+        shutdown: &Shutdown,
+        metrics: Arc<UpstreamMetrics>,
+    ) -> Result<Arc<Self>, SealError> {
+        let settings = upstream.session.clone();
+        let purpose = ticket::purpose(&upstream.name);
+        let seal = match &settings.key {
+            Some(key) => Seal::keyed(key.expose(), &purpose)?,
+            None => Seal::random(&purpose)?,
+        };
+        let bounds = Bounds {
+            events: settings.replay_events,
+            bytes: settings.replay_bytes,
+            replay: settings.replay,
+            ahead_events: front.events,
+            ahead_bytes: front.event_bytes,
+            resources: front.subscriptions,
+        };
+        let common = Arc::new(Common {
+            bounds,
+            metrics,
+            upstream: upstream.name.clone(),
+            // Far enough from its end to go on for ever.
+            numbers: AtomicU64::new(u64::from_be_bytes(seal::random()?) >> 16),
+            poll: settings.poll,
+            born: Instant::now(),
+            taken: Arc::new(AtomicUsize::new(0)),
+        });
+        let (idle, replay) = (settings.idle, settings.replay);
+        let graves = settings.key.is_some().then(|| Mutex::new(Graves::new(settings.max)));
+        let forwards = matches!(upstream.authorization, config::Authorization::Forward);
+        let sessions = Arc::new(Self { seal, settings, forwards, table: DashMap::new(), common, graves });
+        // Owned by the tracker; ends with the drain or with the table.
+        drop(shutdown.spawn_until_drain(reap(Arc::downgrade(&sessions), idle, replay)));
+        Ok(sessions)
+    }
+
+    /// A new session, and the id by which its client names it.
+    pub(in crate::downstream) fn begin(
+        &self,
+        client: Client,
+        offers: Offers,
+        principal: Principal,
+        headers: &HeaderMap,
+    ) -> Result<(Use, HeaderValue), Fault> {
+        let place = self.place()?;
+        let internal = |_| Fault::new(FaultKind::Internal, "the proxy cannot seal a session id");
+        let ticket = Ticket {
+            key: seal::random().map_err(internal)?,
+            minted: now(),
+            principal: principal.name(),
+            subject: self.subject(headers),
+            level: self.settings.log_level,
+            offers,
+            client,
+        };
+        let sealed = self.seal.close(&ticket.write()).map_err(internal)?;
+        let name = HeaderValue::try_from(sealed)
+            .map_err(|_| Fault::new(FaultKind::Internal, "the session id fits no header"))?;
+        let key = ticket.key;
+        let session = Arc::new(Session::new(self.common.clone(), ticket, place));
+        self.table.insert(key, session.clone());
+        Ok((Use::new(session), name))
+    }
+
+    /// Whether this proxy has issued that id, whoever's it is.
+    pub(in crate::downstream) fn is_ours(&self, name: &HeaderValue) -> bool {
+        self.seal.open(name.as_bytes()).is_some()
+    }
+
+    pub(in crate::downstream) fn find(&self, name: &HeaderValue, headers: &HeaderMap) -> Found {
+        let Some(text) = self.seal.open(name.as_bytes()) else { return Found::Unknown };
+        let Some(key) = ticket::key(&text) else { return Found::Unknown };
+        let known = self.table.get(&key).map(|session| Use::new(session.clone()));
+        let session = match known.map_or_else(|| self.rebuild(&text), |session| Ok(Some(session))) {
+            Ok(Some(session)) => session,
+            Ok(None) => return Found::Unknown,
+            Err(fault) => return Found::Full(fault),
+        };
+        let principal = Principal::of(headers.get(AUTHORIZATION));
+        if session.accepts(principal) {
+            return Found::Session(session);
+        }
+        let subject = self.subject(headers);
+        if subject.is_some() && subject == session.subject {
+            return Found::Stranger(Refresh { session, principal });
+        }
+        Found::Unknown
+    }
+
+    pub(in crate::downstream) fn end(&self, session: &Session) {
+        // In this order: an id that is not in the table any more is known to be used up.
+        self.bury(session.key);
+        self.table.remove(&session.key);
+        session.end();
+    }
+
+    pub(in crate::downstream) fn len(&self) -> usize {
+        self.common.taken.load(Ordering::Acquire)
+    }
+
+    /// A session that another process, or this one before a restart, has issued.
+    fn rebuild(&self, text: &[u8]) -> Result<Option<Use>, Fault> {
+        let Some(graves) = &self.graves else { return Ok(None) };
+        let Some(ticket) = Ticket::read(text) else { return Ok(None) };
+        if now().saturating_sub(ticket.minted) >= self.settings.max_age.as_secs() {
+            return Ok(None);
+        }
+        let key = ticket.key;
+        match self.table.entry(key) {
+            Entry::Occupied(known) => Ok(Some(Use::new(known.get().clone()))),
+            Entry::Vacant(_) if lock(graves).has(&key) => Ok(None),
+            Entry::Vacant(free) => {
+                let session = Arc::new(Session::new(self.common.clone(), ticket, self.place()?));
+                let session = Use::new(session);
+                free.insert(session.session().clone());
+                Ok(Some(session))
+            }
+        }
+    }
+
+    fn place(&self) -> Result<Place, Fault> {
+        let one_more = |taken: usize| (taken < self.settings.max).then_some(taken + 1);
+        let taken = &self.common.taken;
+        if taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_ok() {
+            return Ok(Place(taken.clone()));
+        }
+        self.common.metrics.limit(UpstreamLimit::Sessions);
+        tracing::warn!(
+            upstream = %self.common.upstream,
+            max = self.settings.max,
+            "all sessions are taken; raise upstream.*.session.max"
+        );
+        Err(Fault::new(FaultKind::Busy, "the proxy has as many sessions open as it may"))
+    }
+
+    fn subject(&self, headers: &HeaderMap) -> Option<subject::Subject> {
+        if self.forwards { subject::of(headers) } else { None }
+    }
+
+    fn bury(&self, key: Key) {
+        if let Some(graves) = &self.graves {
+            lock(graves).add(key);
+        }
+    }
+
+    fn sweep(&self, idle: Duration) {
+        let expired = |session: &Session| session.idle().is_some_and(|time| time >= idle);
+        let mut keys = Vec::new();
+        for session in &self.table {
+            session.prune();
+            if expired(&session) {
+                keys.push(*session.key());
+            }
+        }
+        for key in keys {
+            if let Some((_, session)) = self.table.remove_if(&key, |_, session| expired(session)) {
+                self.bury(key);
+                session.end();
+            }
+        }
+    }
+}
+
+fn lock(graves: &Mutex<Graves>) -> MutexGuard<'_, Graves> {
+    graves.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Seconds since 1970, which is what processes have in common.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Ends sessions that have been idle for too long, and lets go of what is kept too long.
+async fn reap(sessions: Weak<Sessions>, idle: Duration, replay: Duration) {
+    let period = (idle.min(replay) / 4).max(Duration::from_millis(250));
+    let mut ticks = interval_at(Instant::now() + period, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(sessions) = sessions.upgrade() else { return };
+        sessions.sweep(idle);
+    }
+}

@@ -1,0 +1,48 @@
+//! What a session's own stream has to tell: at most one notice of each list and of each resource.
+//!
+//! Owns the set of what has changed and was not told yet, whether there is no stream or one that is slow. The notices are
+//! idempotent, so two of a kind are one. Rules: B9.8, A2.5, A2.6.
+
+use super::stub::{Change, announce};
+use crate::wire::payload::Payload;
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// What is kept of a notice in the server's own words; of a longer one only what it is about.
+const OWN_WORDS: usize = 2 * 1024;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Notices {
+    /// In the order in which they came first.
+    waiting: VecDeque<(Change, Option<Bytes>)>,
+}
+
+impl Notices {
+    /// `most` bounds the resources. Returns whether it has been taken.
+    pub(super) fn add(&mut self, change: &Change, message: &Payload, most: usize) -> bool {
+        let words = (message.len() <= OWN_WORDS).then(|| Bytes::copy_from_slice(&message.to_bytes()));
+        if let Some((_, told)) = self.waiting.iter_mut().find(|(waiting, _)| waiting == change) {
+            *told = words;
+            return true;
+        }
+        let is_resource = matches!(change, Change::Updated(_));
+        if is_resource
+            && self.waiting.iter().filter(|(other, _)| matches!(other, Change::Updated(_))).count() >= most
+        {
+            return false;
+        }
+        self.waiting.push_back((change.clone(), words));
+        true
+    }
+
+    /// The next one.
+    pub(super) fn next(&mut self) -> Option<Bytes> {
+        let (change, words) = self.waiting.pop_front()?;
+        Some(words.unwrap_or_else(|| announce(&change).to_bytes()))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}

@@ -1,0 +1,466 @@
+//! One event stream of a session: what it has said, and how far its reader has come.
+//!
+//! Owns the events of one stream, their ids, the answers that are still owed on it, and its one reader. Pure state under its
+//! session's lock; `rows` bounds all of a session's streams together, `track` waits. Rules: A12.19, A13.5, B14.
+
+use super::large::{Large, Next};
+use crate::telemetry::metrics::Ended;
+use crate::wire::jsonrpc::{self, Id, code};
+use crate::wire::sse;
+use bytes::{Bytes, BytesMut};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::task::Waker;
+use tokio::time::Instant;
+
+/// A result that nobody can be given any more.
+const GONE: &str = "the result of this request is lost: it is larger than what is kept for a client whose connection broke \
+                    (upstream.*.session.replay_bytes), or broke off on its way; the call may have run";
+
+/// How long a client is asked to wait before it comes back to a stream that ended, in milliseconds.
+const RETRY: &str = "1000";
+
+pub(super) type Ids = SmallVec<[Id; 1]>;
+pub(super) type Wakers = SmallVec<[Waker; 1]>;
+
+/// Whose stream it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The session's own, which its client opens by GET.
+    Own,
+    /// Of one POST.
+    Call,
+}
+
+/// What an event is worth when room is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// It goes first.
+    Light,
+    /// A question, or what takes one back.
+    Question,
+    Answer(Id, Ended),
+    /// Stands for an answer that is not kept.
+    Lost(Id),
+}
+
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// Its number on the stream.
+    pub(super) n: u64,
+    /// Its age among all events of the session.
+    pub(super) age: u64,
+    pub(super) weight: Weight,
+    /// As it goes out.
+    pub(super) bytes: Bytes,
+}
+
+/// Who reads.
+#[derive(Debug)]
+struct Attached {
+    generation: u64,
+    /// The last event that it was given.
+    at: u64,
+    waker: Option<Waker>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) number: u64,
+    pub(super) kind: Kind,
+    owed: Ids,
+    kept: VecDeque<Kept>,
+    /// Bytes of `kept`.
+    bytes: usize,
+    last: u64,
+    /// The last event that any reader was given.
+    taken: u64,
+    finished: bool,
+    /// When it was finished, or a stream of the session's own was left by its reader.
+    over: Option<Instant>,
+    reader: Option<Attached>,
+    room: Wakers,
+    large: Option<Box<Large>>,
+}
+
+/// What a reader gets.
+#[derive(Debug, Default)]
+pub(super) enum Taken {
+    /// Events, or a piece of one; how the request ended, where its answer is among them; and whether nothing follows.
+    Bytes {
+        bytes: Bytes,
+        ended: Option<Ended>,
+        last: bool,
+    },
+    Wait,
+    #[default]
+    End,
+    /// The result that it has the beginning of has no end.
+    Broken,
+}
+
+/// Where a reader stands, for what may be written in a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::downstream) enum Gap {
+    #[default]
+    Events,
+    Lines,
+    None,
+}
+
+impl Row {
+    pub(super) fn new(number: u64, kind: Kind, owed: Ids) -> Self {
+        Self {
+            number,
+            kind,
+            owed,
+            kept: VecDeque::new(),
+            bytes: 0,
+            last: 0,
+            taken: 0,
+            finished: false,
+            over: None,
+            reader: None,
+            room: SmallVec::new(),
+            large: None,
+        }
+    }
+
+    /// Events and bytes that it keeps.
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.kept.len(), self.bytes)
+    }
+
+    pub(super) fn kept(&self) -> impl Iterator<Item = &Kept> {
+        self.kept.iter()
+    }
+
+    /// Whether the present reader is yet to be given this event, so that it must stay.
+    pub(super) fn is_due(&self, kept: &Kept) -> bool {
+        self.reader.as_ref().is_some_and(|reader| kept.n > reader.at)
+    }
+
+    pub(super) fn was_taken(&self, kept: &Kept) -> bool {
+        kept.n <= self.taken
+    }
+
+    pub(super) fn is_attached(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Nothing will come after the event of this number.
+    pub(super) fn is_finished_after(&self, n: u64) -> bool {
+        self.finished && n >= self.last && self.large.is_none()
+    }
+
+    /// Nobody can want anything of it any more.
+    pub(super) fn is_empty(&self) -> bool {
+        self.over.is_some() && self.kept.is_empty() && self.reader.is_none() && self.large.is_none()
+    }
+
+    /// Over for as long as `since`, or longer.
+    pub(super) fn is_over_since(&self, since: Instant) -> bool {
+        self.reader.is_none() && self.over.is_some_and(|over| over <= since)
+    }
+
+    /// Events and bytes that its reader has not taken; `None` without a reader.
+    pub(super) fn behind(&self) -> Option<(usize, usize)> {
+        let reader = self.reader.as_ref()?;
+        let due = self.kept.iter().rev().take_while(|kept| kept.n > reader.at);
+        let (events, bytes) =
+            due.fold((0, 0), |(events, bytes), kept| (events + 1, bytes + kept.bytes.len()));
+        Some((events, bytes + self.held()))
+    }
+
+    /// Bytes of a large result that nobody has taken.
+    pub(super) fn held(&self) -> usize {
+        self.large.as_ref().map_or(0, |large| large.waiting())
+    }
+
+    pub(super) fn wait_for_room(&mut self, waker: &Waker) {
+        if !self.room.iter().any(|waiting| waiting.will_wake(waker)) {
+            self.room.push(waker.clone());
+        }
+    }
+
+    /// Those who wait for room.
+    pub(super) fn take_room(&mut self) -> Wakers {
+        std::mem::take(&mut self.room)
+    }
+
+    /// The reader, if it waits.
+    pub(super) fn take_waker(&mut self) -> Option<Waker> {
+        self.reader.as_mut()?.waker.take()
+    }
+
+    /// The request has its answer, or will have none. With the last one the stream is over. `false`: it had it before.
+    pub(super) fn settle(&mut self, id: &Id) -> bool {
+        let Some(at) = self.owed.iter().position(|owed| owed == id) else { return false };
+        self.owed.remove(at);
+        if self.owed.is_empty() {
+            self.finish();
+        }
+        true
+    }
+
+    pub(super) fn owed(&self) -> &[Id] {
+        &self.owed
+    }
+
+    pub(super) fn finish(&mut self) {
+        if !self.finished {
+            self.finished = true;
+            self.over = Some(Instant::now());
+        }
+    }
+
+    /// Appends an event.
+    pub(super) fn append(&mut self, parts: &[Bytes], weight: Weight, age: u64) {
+        self.last += 1;
+        let bytes = self.event(self.last, parts);
+        self.bytes += bytes.len();
+        self.kept.push_back(Kept { n: self.last, age, weight, bytes });
+    }
+
+    /// A piece of the result of `id`.
+    pub(super) fn append_piece(&mut self, id: &Id, piece: &[u8], age: u64) {
+        if self.large.is_none() {
+            self.last += 1;
+            let head = Bytes::from(format!("id: {}\n", self.event_id(self.last)));
+            self.large = Some(Box::new(Large::new(id.clone(), self.last, age, head)));
+        }
+        if let Some(large) = &mut self.large {
+            large.push(piece);
+        }
+    }
+
+    /// The large result of its own has ended. `false`: there is none.
+    pub(super) fn end_large(&mut self, whole: bool, ended: Ended) -> bool {
+        let attached = self.is_attached();
+        let Some(large) = &mut self.large else { return false };
+        let (id, n, age) = (large.id.clone(), large.n, large.age);
+        match large.end(whole, attached) {
+            Some(bytes) => self.stand(n, age, Weight::Answer(id.clone(), ended), bytes),
+            // Its reader takes the rest and learns how it ended.
+            None if !large.is_lost() && (whole || large.is_begun()) => {}
+            None => self.lost(id.clone(), n, age),
+        }
+        self.settle(&id);
+        true
+    }
+
+    /// Gives up what is held of a large result that nobody takes.
+    pub(super) fn lose_large(&mut self) {
+        if let Some(large) = &mut self.large {
+            large.lose();
+        }
+    }
+
+    /// Puts what a large result comes to in its place.
+    fn stand(&mut self, n: u64, age: u64, weight: Weight, bytes: Bytes) {
+        self.large = None;
+        self.bytes += bytes.len();
+        let at = self.kept.partition_point(|kept| kept.n < n);
+        self.kept.insert(at, Kept { n, age, weight, bytes });
+    }
+
+    fn lost(&mut self, id: Id, n: u64, age: u64) {
+        let bytes = self.gone(n, &id);
+        self.stand(n, age, Weight::Lost(id), bytes);
+    }
+
+    /// Takes the event of this number out; of an answer a word stays that it is lost.
+    pub(super) fn evict(&mut self, n: u64, even_the_word: bool) {
+        let Ok(at) = self.kept.binary_search_by_key(&n, |kept| kept.n) else { return };
+        if let Weight::Answer(id, _) = &self.kept[at].weight
+            && !even_the_word
+        {
+            let id = id.clone();
+            let bytes = self.gone(n, &id);
+            let kept = &mut self.kept[at];
+            self.bytes = self.bytes - kept.bytes.len() + bytes.len();
+            (kept.weight, kept.bytes) = (Weight::Lost(id), bytes);
+            return;
+        }
+        if let Some(kept) = self.kept.remove(at) {
+            self.bytes -= kept.bytes.len();
+        }
+    }
+
+    /// A reader in the place of the one before. `after`: the last event that its client has; else it gets what none has had.
+    pub(super) fn attach(&mut self, generation: u64, after: Option<u64>) -> Option<Waker> {
+        let at = after.unwrap_or(self.taken).min(self.last);
+        self.lose_begun();
+        if self.kind == Kind::Own {
+            self.over = None;
+        }
+        let former = self.reader.replace(Attached { generation, at, waker: None });
+        former.and_then(|former| former.waker)
+    }
+
+    /// The reader has gone. `false`: it was not the present one.
+    pub(super) fn detach(&mut self, generation: u64) -> bool {
+        if self.reader.as_ref().is_none_or(|reader| reader.generation != generation) {
+            return false;
+        }
+        self.reader = None;
+        self.lose_begun();
+        if self.kind == Kind::Own {
+            self.over = Some(Instant::now());
+        }
+        true
+    }
+
+    /// Whoever had the beginning of a large result is gone.
+    fn lose_begun(&mut self) {
+        let Some(large) = self.large.as_mut().filter(|large| large.is_begun()) else { return };
+        large.lose();
+        if large.is_over() {
+            let (id, n, age) = (large.id.clone(), large.n, large.age);
+            self.lost(id, n, age);
+        }
+    }
+
+    pub(super) fn is_read_by(&self, generation: u64) -> bool {
+        self.reader.as_ref().is_some_and(|reader| reader.generation == generation)
+    }
+
+    /// An event without data, for a client that has had none: where it stands, and how long to wait before it comes back.
+    pub(super) fn prime(&self, generation: u64) -> Option<Bytes> {
+        let reader = self.reader.as_ref().filter(|reader| reader.generation == generation)?;
+        Some(Bytes::from(format!("id: {}\nretry: {RETRY}\ndata: \n\n", self.event_id(reader.at))))
+    }
+
+    pub(super) fn gap(&self) -> Gap {
+        match &self.large {
+            Some(large) if large.is_begun() && large.is_between() => Gap::Lines,
+            Some(large) if large.is_begun() => Gap::None,
+            Some(_) | None => Gap::Events,
+        }
+    }
+
+    /// What the reader of this generation is due; `most`: as much as goes out at once.
+    pub(super) fn take(&mut self, generation: u64, waker: &Waker, most: usize) -> Taken {
+        loop {
+            if self.reader.as_ref().is_none_or(|reader| reader.generation != generation) {
+                return Taken::End;
+            }
+            let (bytes, ended) = self.take_events(most);
+            if !bytes.is_empty() {
+                return Taken::Bytes { bytes, ended, last: self.is_at_end() };
+            }
+            let Some(large) = &mut self.large else { break };
+            let (id, n, age) = (large.id.clone(), large.n, large.age);
+            match large.take() {
+                Next::Piece(bytes) => return Taken::Bytes { bytes, ended: None, last: false },
+                Next::Wait => break,
+                Next::Whole => {
+                    // Whoever comes back for it finds a word in its place.
+                    self.lost(id, n, age);
+                    self.pass(n);
+                    if self.is_at_end() {
+                        return Taken::End;
+                    }
+                }
+                Next::Broken => {
+                    self.lost(id, n, age);
+                    self.detach(generation);
+                    return Taken::Broken;
+                }
+            }
+        }
+        if self.is_at_end() {
+            return Taken::End;
+        }
+        if let Some(reader) = &mut self.reader {
+            reader.waker = Some(waker.clone());
+        }
+        Taken::Wait
+    }
+
+    fn take_events(&mut self, most: usize) -> (Bytes, Option<Ended>) {
+        let Some(at) = self.reader.as_ref().map(|reader| reader.at) else { return Default::default() };
+        let until = self.large.as_ref().map_or(u64::MAX, |large| large.n);
+        let first = self.kept.partition_point(|kept| kept.n <= at);
+        let mut joined = BytesMut::new();
+        let mut one: Option<&Bytes> = None;
+        let mut ended = None;
+        let mut reached = at;
+        for kept in self.kept.range(first..).take_while(|kept| kept.n < until) {
+            let before = one.map_or(0, Bytes::len) + joined.len();
+            if before > 0 && before + kept.bytes.len() > most {
+                break;
+            }
+            if before == 0 {
+                one = Some(&kept.bytes);
+            } else {
+                joined.extend_from_slice(one.take().map_or(&[], |one| one));
+                joined.extend_from_slice(&kept.bytes);
+            }
+            reached = kept.n;
+            match &kept.weight {
+                Weight::Answer(_, how) => ended = Some(*how),
+                Weight::Lost(_) => ended = Some(Ended::Internal),
+                Weight::Light | Weight::Question => {}
+            }
+        }
+        let bytes = one.cloned().unwrap_or_else(|| joined.freeze());
+        self.pass(reached);
+        (bytes, ended)
+    }
+
+    fn pass(&mut self, n: u64) {
+        if let Some(reader) = &mut self.reader {
+            reader.at = reader.at.max(n);
+        }
+        self.taken = self.taken.max(n);
+    }
+
+    /// Nothing will follow.
+    fn is_at_end(&self) -> bool {
+        let read = self.reader.as_ref().is_none_or(|reader| reader.at >= self.last);
+        self.finished && read && self.large.is_none()
+    }
+
+    fn event_id(&self, n: u64) -> String {
+        event_id(self.kind, self.number, n)
+    }
+
+    fn event(&self, n: u64, parts: &[Bytes]) -> Bytes {
+        let mut out = BytesMut::with_capacity(parts.iter().map(Bytes::len).sum::<usize>() + 40);
+        out.extend_from_slice(b"id: ");
+        out.extend_from_slice(self.event_id(n).as_bytes());
+        out.extend_from_slice(b"\n");
+        sse::encode_data(&mut out, parts);
+        out.freeze()
+    }
+
+    fn gone(&self, n: u64, id: &Id) -> Bytes {
+        self.event(n, &[jsonrpc::error(Some(id), code::INTERNAL_ERROR, GONE, None)])
+    }
+}
+
+/// Unique among all streams of the process; a client's other stream can be told from its calls by the first letter.
+pub(super) fn event_id(kind: Kind, number: u64, n: u64) -> String {
+    let letter = match kind {
+        Kind::Own => 's',
+        Kind::Call => 'c',
+    };
+    format!("{letter}{number:x}-{n}")
+}
+
+/// What [`event_id`] wrote.
+pub(super) fn read_event_id(id: &[u8]) -> Option<(Kind, u64, u64)> {
+    let (kind, rest) = match std::str::from_utf8(id).ok()?.split_at_checked(1)? {
+        ("s", rest) => (Kind::Own, rest),
+        ("c", rest) => (Kind::Call, rest),
+        _ => return None,
+    };
+    let (number, n) = rest.split_once('-')?;
+    Some((kind, u64::from_str_radix(number, 16).ok()?, n.parse().ok()?))
+}

@@ -1,0 +1,286 @@
+//! All event streams of one session, bounded together.
+//!
+//! Owns finding a stream, what makes room when more is kept than may be (notifications first, the oldest of them; then what
+//! has been read; questions and answers that nobody has read last of all, and of an answer a word stays), and letting go of
+//! what is over for long enough. Pure state under its session's lock: whoever must be woken is handed out.
+//! Rules: A12.19, A13.5, B14; invariant 5.
+
+use super::row::{Ids, Kept, Kind, Row, Taken, Wakers, Weight};
+use crate::telemetry::metrics::Ended;
+use crate::wire::jsonrpc::Id;
+use bytes::Bytes;
+use std::task::Waker;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What may be kept of one session.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) events: usize,
+    pub(super) bytes: usize,
+    /// After the end of a stream.
+    pub(super) replay: Duration,
+    /// How far a stream may be ahead of its reader.
+    pub(super) ahead_events: usize,
+    pub(super) ahead_bytes: usize,
+    /// Resources of which a notice waits.
+    pub(super) resources: usize,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    rows: Vec<Row>,
+    ages: u64,
+    generations: u64,
+}
+
+/// What came of saying something on a stream.
+#[derive(Debug, Default)]
+pub(super) enum Said {
+    /// Those to wake, and how many events had to go for it.
+    Kept(Wakers, usize),
+    /// Its reader has to take something first.
+    Full,
+    /// There is no such stream any more, or it is over.
+    #[default]
+    Over,
+}
+
+impl Rows {
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub(super) fn open(&mut self, number: u64, kind: Kind, owed: Ids) {
+        self.rows.push(Row::new(number, kind, owed));
+    }
+
+    pub(super) fn get(&mut self, number: u64) -> Option<&mut Row> {
+        self.rows.iter_mut().find(|row| row.number == number)
+    }
+
+    /// The session's own stream.
+    pub(super) fn own(&mut self) -> Option<&mut Row> {
+        self.rows.iter_mut().find(|row| row.kind == Kind::Own)
+    }
+
+    /// Appends an event, if there is room.
+    pub(super) fn say(
+        &mut self,
+        number: u64,
+        parts: &[Bytes],
+        weight: Weight,
+        bounds: &Bounds,
+        waker: Option<&Waker>,
+    ) -> Said {
+        let age = self.age();
+        let Some(row) = self.get(number).filter(|row| !row.is_finished()) else { return Said::Over };
+        if let Some(waker) = waker
+            && is_full(row, parts.iter().map(Bytes::len).sum(), bounds)
+        {
+            row.wait_for_room(waker);
+            return Said::Full;
+        }
+        if let Weight::Answer(id, _) = &weight
+            && !row.settle(&id.clone())
+        {
+            return Said::Over;
+        }
+        row.append(parts, weight, age);
+        let waker = row.take_waker();
+        let gone = self.make_room(bounds);
+        Said::Kept(waker.into_iter().collect(), gone)
+    }
+
+    /// Appends a piece of a large result, if there is room.
+    pub(super) fn say_piece(
+        &mut self,
+        number: u64,
+        id: &Id,
+        piece: &Bytes,
+        bounds: &Bounds,
+        waker: &Waker,
+    ) -> Said {
+        let age = self.age();
+        let Some(row) = self.get(number).filter(|row| row.owed().contains(id)) else { return Said::Over };
+        if is_full(row, piece.len(), bounds) {
+            row.wait_for_room(waker);
+            return Said::Full;
+        }
+        row.append_piece(id, piece, age);
+        let waker = row.take_waker();
+        if !row.is_attached() && row.held() > bounds.bytes {
+            row.lose_large();
+        }
+        Said::Kept(waker.into_iter().collect(), 0)
+    }
+
+    /// A large result has ended.
+    pub(super) fn end_large(&mut self, number: u64, whole: bool, ended: Ended, bounds: &Bounds) -> Said {
+        let Some(row) = self.get(number).filter(|row| !row.is_finished()) else { return Said::Over };
+        if !row.end_large(whole, ended) {
+            return Said::Over;
+        }
+        let waker = row.take_waker();
+        let gone = self.make_room(bounds);
+        Said::Kept(waker.into_iter().collect(), gone)
+    }
+
+    /// Gives each request that still has none an answer, and ends the stream.
+    pub(super) fn finish(
+        &mut self,
+        number: u64,
+        answer: impl Fn(&Id) -> Bytes,
+        ended: Ended,
+        bounds: &Bounds,
+    ) -> Wakers {
+        let mut wakers = Wakers::new();
+        let Some(row) = self.get(number).filter(|row| !row.is_finished()) else { return wakers };
+        row.end_large(false, ended);
+        let owed: Ids = row.owed().iter().cloned().collect();
+        for id in owed {
+            let answer = answer(&id);
+            if let Said::Kept(more, _) = self.say(number, &[answer], Weight::Answer(id, ended), bounds, None)
+            {
+                wakers.extend(more);
+            }
+        }
+        if let Some(row) = self.get(number) {
+            row.finish();
+            wakers.extend(row.take_waker());
+            wakers.extend(row.take_room());
+        }
+        self.rows.retain(|row| !row.is_empty());
+        wakers
+    }
+
+    /// The request will have no answer, by its client's own wish.
+    pub(super) fn forgive(&mut self, number: u64, id: &Id) -> Wakers {
+        let Some(row) = self.get(number) else { return Wakers::new() };
+        row.settle(id);
+        let wakers = row.take_waker().into_iter().collect();
+        self.rows.retain(|row| !row.is_empty());
+        wakers
+    }
+
+    /// A new reader. The number that tells it from others, and whom to wake.
+    pub(super) fn attach(&mut self, number: u64, after: Option<u64>) -> Option<(u64, Wakers)> {
+        self.generations += 1;
+        let generation = self.generations;
+        let row = self.get(number)?;
+        let mut wakers: Wakers = row.attach(generation, after).into_iter().collect();
+        wakers.extend(row.take_room());
+        Some((generation, wakers))
+    }
+
+    pub(super) fn detach(&mut self, number: u64, generation: u64, bounds: &Bounds) -> (Wakers, usize) {
+        let Some(row) = self.get(number) else { return Default::default() };
+        if !row.detach(generation) {
+            return Default::default();
+        }
+        if row.held() > bounds.bytes {
+            row.lose_large();
+        }
+        let wakers = row.take_room();
+        let gone = self.make_room(bounds);
+        self.rows.retain(|row| !row.is_empty());
+        (wakers, gone)
+    }
+
+    pub(super) fn take(
+        &mut self,
+        number: u64,
+        generation: u64,
+        waker: &Waker,
+        most: usize,
+        bounds: &Bounds,
+    ) -> (Taken, Wakers) {
+        let Some(row) = self.get(number) else { return (Taken::End, Wakers::new()) };
+        let taken = row.take(generation, waker, most);
+        let mut wakers = Wakers::new();
+        if !matches!(taken, Taken::Wait) {
+            wakers = row.take_room();
+            self.make_room(bounds);
+        }
+        (taken, wakers)
+    }
+
+    pub(super) fn is_read_by(&mut self, number: u64, generation: u64) -> bool {
+        self.get(number).is_some_and(|row| row.is_read_by(generation))
+    }
+
+    /// The event that tells a client where it stands (A13.5).
+    pub(super) fn prime(&mut self, number: u64, generation: u64) -> Option<Bytes> {
+        self.get(number)?.prime(generation)
+    }
+
+    /// Lets go of streams that have been over for long enough.
+    pub(super) fn prune(&mut self, bounds: &Bounds) {
+        let Some(since) = Instant::now().checked_sub(bounds.replay) else { return };
+        self.rows.retain(|row| !row.is_over_since(since));
+    }
+
+    /// Ends all streams; `answer` is for the requests without one.
+    pub(super) fn end(&mut self, answer: impl Fn(&Id) -> Bytes, ended: Ended, bounds: &Bounds) -> Wakers {
+        let numbers: Vec<_> = self.rows.iter().map(|row| row.number).collect();
+        let mut wakers = Wakers::new();
+        for number in numbers {
+            wakers.extend(self.finish(number, &answer, ended, bounds));
+        }
+        wakers
+    }
+
+    fn age(&mut self) -> u64 {
+        self.ages += 1;
+        self.ages
+    }
+
+    /// How many events had to go.
+    fn make_room(&mut self, bounds: &Bounds) -> usize {
+        let mut gone = 0;
+        loop {
+            let sizes = self.rows.iter().map(Row::size);
+            let (events, bytes) = sizes.fold((0, 0), |all, row| (all.0 + row.0, all.1 + row.1));
+            if events <= bounds.events && bytes <= bounds.bytes {
+                return gone;
+            }
+            let whole = events > bounds.events;
+            let Some((row, n)) = self.least(whole) else { return gone };
+            let Some(row) = self.rows.get_mut(row) else { return gone };
+            row.evict(n, whole);
+            gone += 1;
+        }
+    }
+
+    /// The event that is missed least: its row and number. `whole`: nothing of it may stay.
+    fn least(&self, whole: bool) -> Option<(usize, u64)> {
+        let rows = self.rows.iter().enumerate();
+        let all = rows.flat_map(|(at, row)| row.kept().map(move |kept| (at, row, kept)));
+        all.filter_map(|(at, row, kept)| Some((worth(row, kept, whole)?, kept.age, at, kept.n)))
+            .min()
+            .map(|(_, _, at, n)| (at, n))
+    }
+}
+
+/// What an event is worth to its client; `None` where it has to stay.
+fn worth(row: &Row, kept: &Kept, whole: bool) -> Option<u8> {
+    if row.is_due(kept) {
+        return None;
+    }
+    let read = row.was_taken(kept);
+    match (&kept.weight, read) {
+        (Weight::Light, _) => Some(0),
+        (Weight::Question, true) | (Weight::Answer(..), true) => Some(1),
+        (Weight::Lost(_), _) => whole.then_some(2),
+        (Weight::Answer(..), false) => Some(3),
+        (Weight::Question, false) => Some(4),
+    }
+}
+
+/// Whether its reader has to take something before so many bytes more. One that has nothing to take may be given anything.
+fn is_full(row: &Row, bytes: usize, bounds: &Bounds) -> bool {
+    let Some((events, waiting)) = row.behind() else { return false };
+    events > 0 && (events >= bounds.ahead_events || waiting + bytes > bounds.ahead_bytes)
+        || row.held() > 0 && waiting + bytes > bounds.ahead_bytes
+}

@@ -1,0 +1,421 @@
+//! One session of a legacy client in front of a modern server.
+//!
+//! Owns what is known of the client, whose session it is, its log level, the calls in flight, the questions that it has not
+//! answered, and its event streams. Between requests it is a few hundred bytes: what only requests need is there only with
+//! them, and it has no task. Does not own where sessions are found (`mod`), nor anything of the server but the slot for what
+//! it follows there. Rules: A1.11, A12.13, A12.15, A12.19, B8, B9.8, B14, A14.
+
+use super::notices::Notices;
+use super::row::{self, Kind};
+use super::rows::{Bounds, Rows};
+use super::stub::{Change, Client, Offers};
+use super::subject::Subject;
+use super::ticket::Key;
+use super::track::{Reader, Track};
+use crate::exchange::Principal;
+use crate::telemetry::metrics::{Ended, UpstreamLimit, UpstreamMetrics};
+use crate::wire::jsonrpc::{self, Id, Response, code};
+use crate::wire::log_level::LogLevel;
+use crate::wire::payload::Payload;
+use crate::wire::version::LegacyRevision;
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What the sessions of one upstream share.
+pub(super) struct Common {
+    pub(super) bounds: Bounds,
+    pub(super) metrics: Arc<UpstreamMetrics>,
+    pub(super) upstream: String,
+    /// Numbers of streams. They begin at a random place, so that an event id of an earlier process is none of this one's.
+    pub(super) numbers: AtomicU64,
+    pub(super) poll: Duration,
+    pub(super) born: Instant,
+    pub(super) taken: Arc<AtomicUsize>,
+}
+
+/// See the module.
+pub(in crate::downstream) struct Session {
+    pub(in crate::downstream) client: Client,
+    pub(in crate::downstream) offers: Offers,
+    pub(super) key: Key,
+    pub(super) minted: u64,
+    pub(super) subject: Option<Subject>,
+    pub(super) common: Arc<Common>,
+    state: Mutex<State>,
+    uses: AtomicUsize,
+    /// Milliseconds of the table's clock at which the last use ended.
+    last_used: AtomicU64,
+    pub(super) _place: Place,
+}
+
+struct State {
+    over: bool,
+    level: Option<LogLevel>,
+    /// The names of the credentials that it may be used with: the latest, and the one before.
+    accepted: ([u8; 32], Option<[u8; 32]>),
+    work: Option<Box<Work>>,
+}
+
+/// What is there only while something goes on.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) rows: Rows,
+    pub(super) notices: Notices,
+    calls: Vec<InFlight>,
+    questions: HashMap<u64, oneshot::Sender<Response>>,
+}
+
+struct InFlight {
+    id: Id,
+    number: u64,
+    cancelled: CancellationToken,
+}
+
+/// A place among the sessions; dropping it frees it.
+pub(super) struct Place(pub(super) Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A session in use; it is not idle before this is dropped.
+pub(in crate::downstream) struct Use(Arc<Session>);
+
+/// A call in flight, until this is dropped.
+pub(in crate::downstream) struct Entered {
+    session: Use,
+    number: u64,
+    cancelled: CancellationToken,
+}
+
+/// Where a client that comes back with `Last-Event-ID` goes on.
+pub(in crate::downstream) enum Resumed {
+    Stream(Reader),
+    /// Of the call that it asks for there is nothing that it has not had, or nothing is kept any more.
+    Over,
+}
+
+impl Session {
+    pub(super) fn new(common: Arc<Common>, ticket: super::ticket::Ticket, place: Place) -> Self {
+        let last_used = AtomicU64::new(millis(common.born));
+        Self {
+            client: ticket.client,
+            offers: ticket.offers,
+            key: ticket.key,
+            minted: ticket.minted,
+            subject: ticket.subject,
+            common,
+            state: Mutex::new(State {
+                over: false,
+                level: ticket.level,
+                accepted: (ticket.principal, None),
+                work: None,
+            }),
+            uses: AtomicUsize::new(0),
+            last_used,
+            _place: place,
+        }
+    }
+
+    /// The level that it was set to; `None`: no logs.
+    pub(in crate::downstream) fn level(&self) -> Option<LogLevel> {
+        self.state().level
+    }
+
+    pub(in crate::downstream) fn set_level(&self, level: LogLevel) {
+        self.state().level = Some(level);
+    }
+
+    /// Whether events without data mean something to the client (A13.5).
+    pub(super) fn primes(&self) -> bool {
+        self.client.revision >= LegacyRevision::V2025_11_25
+    }
+
+    /// How long a call's stream stays open without an answer.
+    pub(super) fn poll(&self) -> Option<Duration> {
+        (self.primes() && !self.common.poll.is_zero()).then_some(self.common.poll)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.state().over
+    }
+
+    pub(super) fn accepts(&self, principal: Principal) -> bool {
+        let name = principal.name();
+        let state = self.state();
+        state.accepted.0 == name || state.accepted.1 == Some(name)
+    }
+
+    /// From now on it is used with another credential; the present one is good until the next.
+    pub(super) fn accept(&self, principal: Principal) {
+        let name = principal.name();
+        let mut state = self.state();
+        if state.accepted.0 != name {
+            state.accepted = (name, Some(state.accepted.0));
+        }
+    }
+
+    /// How long it has been without a use; `None` in use.
+    pub(super) fn idle(&self) -> Option<Duration> {
+        if self.uses.load(Ordering::Acquire) > 0 {
+            return None;
+        }
+        let idle = millis(self.common.born).saturating_sub(self.last_used.load(Ordering::Acquire));
+        Some(Duration::from_millis(idle))
+    }
+
+    /// A question is about to go to the client; its answer goes to `to`.
+    pub(in crate::downstream) fn ask(&self, id: u64, to: oneshot::Sender<Response>) {
+        self.live(|work| work.questions.insert(id, to));
+    }
+
+    /// The client answers. `false`: nobody waits for that.
+    pub(in crate::downstream) fn answer(&self, response: Response) -> bool {
+        let raw = response.id.map(|span| span.of(&response.text));
+        let Some(id) = raw.and_then(number) else { return false };
+        let waiting = self.work(|work| work.questions.remove(&id));
+        waiting.is_some_and(|to| to.send(response).is_ok())
+    }
+
+    /// Nobody waits for that answer any more.
+    pub(in crate::downstream) fn withdraw(&self, id: u64) {
+        self.work(|work| work.questions.remove(&id));
+    }
+
+    /// The client takes the request of this raw id back: every call under it.
+    pub(in crate::downstream) fn cancel(&self, id: &[u8]) -> bool {
+        let calls: Vec<_> = self.work(|work| {
+            let named = work.calls.iter().filter(|call| call.id.raw() == id);
+            named.map(|call| call.cancelled.clone()).collect()
+        });
+        calls.iter().for_each(CancellationToken::cancel);
+        !calls.is_empty()
+    }
+
+    /// Something has changed at the server. Told when the client's own stream is there to tell it.
+    pub(in crate::downstream) fn tell(&self, change: &Change, message: &Payload) {
+        let told = self.live(|work| {
+            let taken = work.notices.add(change, message, self.common.bounds.resources);
+            (taken, work.rows.own().and_then(|row| row.take_waker()))
+        });
+        let Some((taken, waker)) = told else { return };
+        if !taken {
+            tracing::warn!(
+                upstream = %self.common.upstream,
+                "a notice is dropped: as many resources as limits.subscriptions have changed that the client was not told of"
+            );
+        }
+        wake(waker);
+    }
+
+    /// Ends it: its calls are cancelled, and its streams end when their last words have been taken.
+    pub(super) fn end(&self) {
+        let text = "the session was ended before this request was answered";
+        let answer = |id: &Id| jsonrpc::error(Some(id), code::INTERNAL_ERROR, text, None);
+        let mut state = self.state();
+        state.over = true;
+        let Some(work) = &mut state.work else { return };
+        let wakers = work.rows.end(answer, Ended::Cancelled, &self.common.bounds);
+        let (calls, questions) = (std::mem::take(&mut work.calls), std::mem::take(&mut work.questions));
+        work.notices = Notices::default();
+        drop(state);
+        wake(wakers);
+        calls.iter().for_each(|call| call.cancelled.cancel());
+        drop(questions);
+    }
+
+    /// Lets go of what is kept too long.
+    pub(super) fn prune(&self) {
+        let mut state = self.state();
+        if let Some(work) = &mut state.work {
+            work.rows.prune(&self.common.bounds);
+        }
+        tidy(&mut state);
+    }
+
+    pub(super) fn next_number(&self) -> u64 {
+        self.common.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// For what begins: `None` once it is over.
+    pub(super) fn live<T>(&self, act: impl FnOnce(&mut Work) -> T) -> Option<T> {
+        let mut state = self.state();
+        if state.over {
+            return None;
+        }
+        let done = act(state.work.get_or_insert_default());
+        tidy(&mut state);
+        Some(done)
+    }
+
+    /// For what has begun.
+    pub(super) fn work<T: Default>(&self, act: impl FnOnce(&mut Work) -> T) -> T {
+        let mut state = self.state();
+        let Some(work) = &mut state.work else { return T::default() };
+        let done = act(work);
+        tidy(&mut state);
+        done
+    }
+
+    pub(super) fn made_room(&self, gone: usize) {
+        if gone > 0 {
+            self.common.metrics.limit(UpstreamLimit::Replay);
+            tracing::debug!(
+                upstream = %self.common.upstream,
+                events = gone,
+                "events of a client that is not there made room (session.replay_events, session.replay_bytes)"
+            );
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Use {
+    pub(super) fn new(session: Arc<Session>) -> Self {
+        session.uses.fetch_add(1, Ordering::AcqRel);
+        Self(session)
+    }
+
+    /// A stream for the answers to these requests.
+    pub(in crate::downstream) fn track(&self, ids: impl IntoIterator<Item = Id>) -> Track {
+        let number = self.next_number();
+        let ids = ids.into_iter().collect();
+        self.live(|work| work.rows.open(number, Kind::Call, ids));
+        Track::new(self.clone(), number)
+    }
+
+    /// The client's own stream, from now on and with what waits for it. One that is open already ends.
+    pub(in crate::downstream) fn own_stream(&self) -> Reader {
+        self.own(None)
+    }
+
+    /// The stream of which the client had the event of this id, from there on.
+    pub(in crate::downstream) fn resume(&self, last_event_id: &[u8]) -> Resumed {
+        match row::read_event_id(last_event_id) {
+            Some((Kind::Call, number, n)) => {
+                let attached = self.work(|work| {
+                    work.rows.prune(&self.common.bounds);
+                    let row = work.rows.get(number).filter(|row| row.kind == Kind::Call)?;
+                    if row.is_finished_after(n) {
+                        return None;
+                    }
+                    work.rows.attach(number, Some(n))
+                });
+                let Some((generation, wakers)) = attached else { return Resumed::Over };
+                wake(wakers);
+                Resumed::Stream(Reader::new(self.clone(), number, generation, Kind::Call, false))
+            }
+            Some((Kind::Own, number, n)) => Resumed::Stream(self.own(Some((number, n)))),
+            // Of no process that wrote ids like ours.
+            None => Resumed::Stream(self.own(None)),
+        }
+    }
+
+    fn own(&self, after: Option<(u64, u64)>) -> Reader {
+        let fresh = self.next_number();
+        let attached = self.live(|work| {
+            work.rows.prune(&self.common.bounds);
+            let number = match work.rows.own() {
+                Some(row) => row.number,
+                None => {
+                    work.rows.open(fresh, Kind::Own, Default::default());
+                    fresh
+                }
+            };
+            let resumed = after.filter(|(named, _)| *named == number).map(|(_, n)| n);
+            let (generation, wakers) = work.rows.attach(number, resumed)?;
+            Some((number, generation, resumed.is_none(), wakers))
+        });
+        let (number, generation, fresh, wakers) = attached.flatten().unwrap_or_default();
+        wake(wakers);
+        Reader::new(self.clone(), number, generation, Kind::Own, fresh)
+    }
+
+    /// A call is in flight under this id.
+    pub(in crate::downstream) fn enter(&self, id: &Id) -> Entered {
+        let (number, cancelled) = (self.next_number(), CancellationToken::new());
+        let call = InFlight { id: id.clone(), number, cancelled: cancelled.clone() };
+        if self.live(|work| work.calls.push(call)).is_none() {
+            cancelled.cancel();
+        }
+        Entered { session: self.clone(), number, cancelled }
+    }
+
+    pub(in crate::downstream) fn session(&self) -> &Arc<Session> {
+        &self.0
+    }
+}
+
+impl Clone for Use {
+    fn clone(&self) -> Self {
+        Self::new(self.0.clone())
+    }
+}
+
+impl Deref for Use {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.0
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        self.last_used.store(millis(self.common.born), Ordering::Release);
+        self.uses.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Entered {
+    /// Resolves when the client takes the request back, or the session ends.
+    pub(in crate::downstream) async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
+
+    pub(in crate::downstream) fn is_cancelled(&self) -> bool {
+        self.cancelled.is_cancelled()
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.session.work(|work| work.calls.retain(|call| call.number != self.number));
+    }
+}
+
+/// Outside the lock.
+pub(super) fn wake(wakers: impl IntoIterator<Item = Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
+}
+
+fn tidy(state: &mut State) {
+    let idle = |work: &Work| {
+        work.rows.is_empty() && work.calls.is_empty() && work.questions.is_empty() && work.notices.is_empty()
+    };
+    if state.work.as_deref().is_some_and(idle) {
+        state.work = None;
+    }
+}
+
+/// A raw id as one of ours; `"5"` is taken for `5` (C17).
+fn number(raw: &[u8]) -> Option<u64> {
+    let digits = raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")).unwrap_or(raw);
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+fn millis(born: Instant) -> u64 {
+    u64::try_from(born.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,208 @@
+//! Both ends of an event stream of a session: whoever speaks on it, and whoever reads it.
+//!
+//! Owns the waiting: a speaker waits for a reader that is behind, never for one that is not there, so a call goes on and
+//! keeps what it comes to when its client has lost its connection. A reader that is dropped loses nothing that it has not
+//! taken. Does not own what is kept (`rows`), nor the response body around a reader (`downstream::reading`).
+//! Rules: A12.19, A13.5, B14.
+
+use super::row::{Gap, Kind, Taken, Weight};
+use super::rows::Said;
+use super::state::{Use, wake};
+use crate::downstream::body::WRITE;
+use crate::telemetry::metrics::Ended;
+use crate::wire::jsonrpc::{self, Id, code};
+use crate::wire::payload::Payload;
+use bytes::Bytes;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// The stream of one POST, for whoever speaks on it. When every request on it has its answer, it is over. Dropped before
+/// that, it gives those without one an error.
+pub(in crate::downstream) struct Track {
+    session: Use,
+    number: u64,
+}
+
+/// One reader of a stream, until it is dropped or a newer one comes.
+pub(in crate::downstream) struct Reader {
+    session: Use,
+    number: u64,
+    generation: u64,
+    kind: Kind,
+    /// The event that tells its client where to come back to is still to be given.
+    primes: bool,
+}
+
+/// What a reader comes to next.
+pub(in crate::downstream) enum Next {
+    /// Whole events, or a piece of one; how its request ended, where its answer is among them; whether nothing follows.
+    Bytes {
+        bytes: Bytes,
+        ended: Option<Ended>,
+        last: bool,
+    },
+    End,
+    /// The result that it has the beginning of has no end.
+    Broken,
+}
+
+impl Track {
+    pub(super) fn new(session: Use, number: u64) -> Self {
+        Self { session, number }
+    }
+
+    /// A notification. It goes first when room is needed while nobody reads.
+    pub(in crate::downstream) async fn push(&self, message: &Payload) {
+        self.say(message, Weight::Light).await;
+    }
+
+    /// A question to the client, or what takes one back.
+    pub(in crate::downstream) async fn ask(&self, message: &Payload) {
+        self.say(message, Weight::Question).await;
+    }
+
+    /// The answer to the request of this id; a second one is not taken.
+    pub(in crate::downstream) async fn answer(&self, id: &Id, message: &Payload, ended: Ended) {
+        self.say(message, Weight::Answer(id.clone(), ended)).await;
+    }
+
+    /// A piece of the result of this id, which is too large to be held.
+    pub(in crate::downstream) async fn piece(&self, id: &Id, piece: &Bytes) {
+        let bounds = &self.session.common.bounds;
+        poll_fn(|cx| {
+            let said =
+                self.session.work(|work| work.rows.say_piece(self.number, id, piece, bounds, cx.waker()));
+            self.said(said)
+        })
+        .await;
+    }
+
+    /// The result that came in pieces is over, and was whole and good or has broken off.
+    pub(in crate::downstream) fn end_pieces(&self, whole: bool) {
+        let bounds = &self.session.common.bounds;
+        let ended = if whole { Ended::Result } else { Ended::BrokenOff };
+        let said = self.session.work(|work| work.rows.end_large(self.number, whole, ended, bounds));
+        let _ = self.said(said);
+    }
+
+    /// The request will have no answer, as its client wishes (A2.2).
+    pub(in crate::downstream) fn forgive(&self, id: &Id) {
+        wake(self.session.work(|work| work.rows.forgive(self.number, id)));
+    }
+
+    /// Ends the stream. Requests without an answer get an error with this text.
+    pub(in crate::downstream) fn finish(&self, text: &str, ended: Ended) {
+        let bounds = &self.session.common.bounds;
+        let answer = |id: &Id| jsonrpc::error(Some(id), code::INTERNAL_ERROR, text, None);
+        wake(self.session.work(|work| work.rows.finish(self.number, answer, ended, bounds)));
+    }
+
+    /// A reader for all that was not read yet.
+    pub(in crate::downstream) fn reader(&self) -> Reader {
+        let attached = self.session.work(|work| work.rows.attach(self.number, None));
+        let (generation, wakers) = attached.unwrap_or_default();
+        wake(wakers);
+        Reader::new(self.session.clone(), self.number, generation, Kind::Call, true)
+    }
+
+    async fn say(&self, message: &Payload, weight: Weight) {
+        let bounds = &self.session.common.bounds;
+        poll_fn(|cx| {
+            let said = self.session.work(|work| {
+                work.rows.say(self.number, message.parts(), weight.clone(), bounds, Some(cx.waker()))
+            });
+            self.said(said)
+        })
+        .await;
+    }
+
+    fn said(&self, said: Said) -> Poll<()> {
+        match said {
+            Said::Kept(wakers, gone) => {
+                self.session.made_room(gone);
+                wake(wakers);
+                Poll::Ready(())
+            }
+            Said::Full => Poll::Pending,
+            Said::Over => Poll::Ready(()),
+        }
+    }
+}
+
+impl Drop for Track {
+    fn drop(&mut self) {
+        self.finish("the proxy was stopped, or lost track of this call", Ended::Internal);
+    }
+}
+
+impl Reader {
+    pub(super) fn new(session: Use, number: u64, generation: u64, kind: Kind, fresh: bool) -> Self {
+        let primes = fresh && session.primes();
+        Self { session, number, generation, kind, primes }
+    }
+
+    pub(in crate::downstream) fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Next> {
+        let bounds = &self.session.common.bounds;
+        let (number, generation, kind) = (self.number, self.generation, self.kind);
+        let (taken, wakers, gone) = self.session.work(|work| {
+            let mut gone = 0;
+            if kind == Kind::Own && work.rows.is_read_by(number, generation) {
+                // Only now, so that of what changes more often than it is read one notice stands for all.
+                let mut told = 0;
+                while told < bounds.ahead_events.max(1)
+                    && let Some(message) = work.notices.next()
+                {
+                    told += 1;
+                    if let Said::Kept(_, more) =
+                        work.rows.say(number, &[message], Weight::Light, bounds, None)
+                    {
+                        gone += more;
+                    }
+                }
+            }
+            if std::mem::take(&mut self.primes)
+                && let Some(bytes) = work.rows.prime(number, generation)
+            {
+                return (Taken::Bytes { bytes, ended: None, last: false }, Default::default(), gone);
+            }
+            let (taken, wakers) = work.rows.take(number, generation, cx.waker(), WRITE, bounds);
+            (taken, wakers, gone)
+        });
+        self.session.made_room(gone);
+        wake(wakers);
+        match taken {
+            Taken::Bytes { bytes, ended, last } => Poll::Ready(Next::Bytes { bytes, ended, last }),
+            Taken::Wait => Poll::Pending,
+            Taken::End => Poll::Ready(Next::End),
+            Taken::Broken => Poll::Ready(Next::Broken),
+        }
+    }
+
+    /// The process ends: those who wait on this stream are told so.
+    pub(in crate::downstream) fn cut_short(&self) {
+        let text = crate::exchange::Fault::cut_short().text;
+        let bounds = &self.session.common.bounds;
+        let answer = |id: &Id| jsonrpc::error(Some(id), code::INTERNAL_ERROR, &text, None);
+        wake(self.session.work(|work| work.rows.finish(self.number, answer, Ended::Draining, bounds)));
+    }
+
+    /// What may be written while nothing is ready.
+    pub(in crate::downstream) fn gap(&self) -> Gap {
+        self.session.work(|work| work.rows.get(self.number).map(|row| row.gap()).unwrap_or_default())
+    }
+
+    /// How long it may stay open without its answer; the client comes back for it.
+    pub(in crate::downstream) fn poll_after(&self) -> Option<Duration> {
+        self.session.poll().filter(|_| self.kind == Kind::Call)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let bounds = &self.session.common.bounds;
+        let (wakers, gone) = self.session.work(|work| work.rows.detach(self.number, self.generation, bounds));
+        self.session.made_room(gone);
+        wake(wakers);
+    }
+}
