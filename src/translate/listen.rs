@@ -146,7 +146,7 @@ fn uris(text: &Bytes, span: Span, limits: Limits, most: usize) -> Result<Vec<Arc
 }
 
 /// Whether `uri` is what was subscribed to, or a sub-resource of it (B9.4).
-fn is_within(uri: &str, subscribed: &str) -> bool {
+pub fn is_within(uri: &str, subscribed: &str) -> bool {
     let Some(rest) = uri.strip_prefix(subscribed) else { return false };
     rest.is_empty() || rest.starts_with('/') || subscribed.ends_with('/')
 }

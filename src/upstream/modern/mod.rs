@@ -3,6 +3,8 @@
 //! Owns relaying a checked modern request byte for byte and noticing that the server is not modern after all (C39b). A
 //! modern request carries everything it needs, so there is nothing to keep. Streams are passed on as they come.
 
+pub mod feed;
+
 use super::Shared;
 use super::reply::{Messages, Refusal, UpstreamBody, content_type};
 use crate::exchange::{Call, Fault};

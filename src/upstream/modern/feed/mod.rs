@@ -1,0 +1,237 @@
+//! What a modern server tells outside calls, for legacy clients: list changes, and updates of resources.
+//!
+//! Owns the hubs, one per principal, however many sessions it has: who follows, and how sessions come, subscribe and go.
+//! A hub (`hub`) keeps two listens at most, one for lists and one for resources (`line`), by a plan (`plan`), for what its
+//! followers want (`state`); `listen` is one of them. Does not own what a session does with what it is told, nor the answers
+//! to `resources/subscribe`.
+//! Rules: A1.8, A2.5, A2.6, A2.10, A3.10, A3.11, B9.2-B9.8; vectors D98-D100; invariants 2 and 5.
+
+mod hub;
+mod line;
+mod listen;
+mod plan;
+mod state;
+
+#[cfg(test)]
+mod tests;
+
+pub use crate::translate::legacy_client::listen::Lists;
+
+use super::Shared;
+use crate::exchange::{Fault, FaultKind, Principal};
+use crate::telemetry::metrics::Limit;
+use crate::translate::legacy_client::listen::METHOD;
+use crate::translate::legacy_client::notify::Change;
+use crate::upstream::transport::RequestHead;
+use crate::wire::payload::Payload;
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use hub::Hub;
+use hyper::HeaderMap;
+use hyper::header::HeaderValue;
+use state::Subscribing;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
+
+/// A session that is told of changes.
+pub trait Follower: Send + Sync {
+    /// Never blocks. `message` is the notification as a legacy client sees it.
+    fn tell(&self, change: &Change, message: &Payload);
+}
+
+/// Told of every change before its followers are.
+pub type Changed = Box<dyn Fn(Principal, &Change) + Send + Sync>;
+
+/// The hubs of one upstream.
+pub struct Feed {
+    shared: Arc<Shared>,
+    hubs: DashMap<Principal, Arc<Hub>>,
+    most_uris: usize,
+    changed: Changed,
+    /// Listens that are wanted and cannot be had.
+    away: AtomicUsize,
+    /// It has been said that the server has no such method.
+    absent: AtomicBool,
+}
+
+/// A follower's part in a hub; dropping it takes the follower out.
+pub struct Following {
+    feed: Arc<Feed>,
+    hub: Arc<Hub>,
+    seat: u64,
+}
+
+/// Why a subscription was not granted.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NotSubscribed {
+    /// By the server: it does not honour this URI, or has no subscriptions at all (D100).
+    #[error("the upstream server does not take a subscription to this resource")]
+    Refused,
+    #[error(transparent)]
+    Fault(Fault),
+}
+
+impl PartialEq for NotSubscribed {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Refused, Self::Refused) => true,
+            (Self::Fault(one), Self::Fault(other)) => one.kind == other.kind && one.text == other.text,
+            (Self::Refused, Self::Fault(_)) | (Self::Fault(_), Self::Refused) => false,
+        }
+    }
+}
+
+impl Eq for NotSubscribed {}
+
+impl Feed {
+    /// `most_uris` bounds what one principal subscribes to.
+    pub(in crate::upstream) fn new(shared: Arc<Shared>, most_uris: usize, changed: Changed) -> Arc<Self> {
+        Arc::new(Self {
+            shared,
+            hubs: DashMap::new(),
+            most_uris,
+            changed,
+            away: AtomicUsize::new(0),
+            absent: AtomicBool::new(false),
+        })
+    }
+
+    /// Lets a follower be told of `lists`, and of what it subscribes to. `headers` are its client's.
+    pub fn join(
+        self: &Arc<Self>,
+        principal: Principal,
+        headers: &HeaderMap,
+        lists: Lists,
+        follower: Weak<dyn Follower>,
+    ) -> Following {
+        // Under the entry's lock, so that none ends in between.
+        let entry = self.hubs.entry(principal);
+        if let Entry::Occupied(taken) = &entry
+            && let Some(seat) = taken.get().lock().enter(lists, follower.clone())
+        {
+            let hub = taken.get().clone();
+            hub.set_head(self.head(headers));
+            hub.work.notify_one();
+            return Following { feed: self.clone(), hub, seat };
+        }
+        let hub = Hub::new(principal, self.head(headers), self.most_uris);
+        let (hub, seat) = hub.with(lists, follower);
+        entry.insert(hub.clone());
+        drop(self.shared.shutdown.spawn_until_drain(hub::run(self.clone(), hub.clone())));
+        Following { feed: self.clone(), hub, seat }
+    }
+
+    /// Hubs now.
+    pub fn len(&self) -> usize {
+        self.hubs.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.hubs.is_empty()
+    }
+
+    /// Ends a hub that nobody is in. Whether it has ended.
+    fn forget(&self, hub: &Arc<Hub>) -> bool {
+        let over =
+            |_: &Principal, current: &Arc<Hub>| Arc::ptr_eq(current, hub) && hub.lock().close_if_empty();
+        hub.lock().is_empty() && self.hubs.remove_if(&hub.principal, over).is_some()
+    }
+
+    fn head(&self, client: &HeaderMap) -> RequestHead {
+        self.shared.heads.modern_own(client, HeaderValue::from_static(METHOD), None, Vec::new())
+    }
+
+    /// Whether it is the first.
+    fn one_more_away(&self) -> bool {
+        self.away.fetch_add(1, Ordering::AcqRel) == 0
+    }
+
+    /// Whether it was the last.
+    fn one_less_away(&self) -> bool {
+        self.away.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// The server has no such method.
+    fn has_none(&self) {
+        if !self.absent.swap(true, Ordering::AcqRel) {
+            let upstream = &self.shared.settings.name;
+            tracing::info!(
+                upstream,
+                "the upstream server has no {METHOD}: legacy clients are told of no changes"
+            );
+        }
+    }
+}
+
+impl Following {
+    /// Subscribes to a resource, and waits until the server has acknowledged it, until `deadline` and no longer than an
+    /// acknowledgement may take. What was granted before is granted at once.
+    pub async fn subscribe(&self, uri: &str, deadline: Instant) -> Result<(), NotSubscribed> {
+        let subscribing = self.hub.lock().subscribe(self.seat, uri);
+        let answer = match subscribing {
+            Subscribing::Granted => return Ok(()),
+            Subscribing::Full => {
+                self.feed.shared.metrics.front().limit(Limit::Subscriptions);
+                return Err(fault(FaultKind::Busy, "too many resource subscriptions"));
+            }
+            Subscribing::Wait(answer) => answer,
+        };
+        self.hub.work.notify_one();
+        let mut waiting = Waiting { hub: &self.hub, answer };
+        tokio::select! {
+            biased;
+            answer = timeout_at(deadline, &mut waiting.answer) => match answer {
+                Ok(Ok(told)) => told,
+                Ok(Err(_)) => Err(fault(FaultKind::Internal, "the subscription was given up")),
+                Err(_) => Err(fault(FaultKind::Timeout, "the upstream server did not acknowledge the subscription in time")),
+            },
+            () = self.feed.shared.shutdown.draining() => Err(fault(FaultKind::Draining, "the proxy is about to end")),
+        }
+    }
+
+    pub fn unsubscribe(&self, uri: &str) {
+        self.hub.lock().unsubscribe(self.seat, uri);
+        self.hub.work.notify_one();
+    }
+
+    /// What is subscribed to.
+    pub fn uris(&self) -> Vec<Box<str>> {
+        self.hub.lock().uris_of(self.seat)
+    }
+
+    /// The headers of a later request of the same principal: where the listens do not stand they are opened with these.
+    pub fn credential(&self, headers: &HeaderMap) {
+        if self.hub.is_unwell() {
+            self.hub.set_head(self.feed.head(headers));
+            self.hub.lock().prod();
+            self.hub.work.notify_one();
+        }
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.hub.lock().leave(self.seat);
+        self.hub.work.notify_one();
+    }
+}
+
+/// A subscription that is waited for; dropping it takes it back unless it has been granted.
+struct Waiting<'a> {
+    hub: &'a Hub,
+    answer: oneshot::Receiver<Result<(), NotSubscribed>>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.answer.close();
+        self.hub.lock().given_up();
+        self.hub.work.notify_one();
+    }
+}
+
+fn fault(kind: FaultKind, text: &'static str) -> NotSubscribed {
+    NotSubscribed::Fault(Fault::new(kind, text))
+}
