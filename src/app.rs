@@ -13,10 +13,10 @@ use crate::relay::Relay;
 use crate::seal::SealError;
 use crate::shutdown::{Ending, Shutdown};
 use crate::telemetry::metrics::{Metrics, MetricsError};
-use crate::upstream::Upstream;
 use crate::upstream::era::{Verdicts, VerdictsError};
 use crate::upstream::parked::{Bounds, Parked};
 use crate::upstream::transport::TransportBuildError;
+use crate::upstream::{Asking, Common, Upstream};
 use crate::wire::json::Limits;
 use hyper::body::Incoming;
 use hyper::{Request, Response};
@@ -91,21 +91,21 @@ impl App {
         let verdicts = Arc::new(Verdicts::load(config.era_cache_file.as_deref())?);
         let limits = Limits { nesting: config.limits.nesting, members: config.limits.members };
         let parked = Parked::new(Bounds::of(&config.limits), shutdown.clone())?;
+        let common = Common { verdicts, parked: parked.clone(), asking: Arc::new(Asking::new()?) };
         let mut upstreams = Vec::with_capacity(config.upstreams.len());
         for settings in &mut config.upstreams {
             if settings.target == Target::Demo {
                 settings.target = Target::Http(start_demo(&shutdown).await.map_err(StartError::Demo)?);
             }
             let dial = dial.clone().unwrap_or_else(|| Arc::new(TcpDialer::new(settings.timeouts.connect)));
-            let (verdicts, parked, shutdown) = (verdicts.clone(), parked.clone(), shutdown.clone());
+            let (common, shutdown) = (common.clone(), shutdown.clone());
             let metrics = metrics.upstream(&settings.name);
-            let upstream =
-                Upstream::new(settings.clone(), limits, dial, verdicts, parked, shutdown, metrics)?;
+            let upstream = Upstream::new(settings.clone(), limits, dial, common, shutdown, metrics)?;
             upstreams.push(Arc::new(upstream));
         }
         let relay = Arc::new(Relay::new(upstreams, config.limits.clone(), shutdown.clone()));
         let (limits, timeouts) = (config.limits.clone(), config.timeouts.clone());
-        let front = Front::new(relay.clone(), limits, timeouts, shutdown.clone(), metrics.front().clone());
+        let front = Front::new(relay.clone(), limits, timeouts, shutdown.clone(), metrics.front().clone())?;
         let clients = Clients(front);
         let admin_end = Shutdown::new(Duration::ZERO);
         Ok(Self { config, relay, clients, parked, metrics, shutdown, admin_end })

@@ -13,6 +13,7 @@ use crate::translate::discover;
 use crate::upstream::Upstream;
 use crate::upstream::era::Verdicts;
 use crate::upstream::parked::{Bounds, Parked};
+use crate::upstream::{Asking, Common};
 use crate::wire::headers::{MCP_METHOD, MCP_PROTOCOL_VERSION};
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{self, Id, Message};
@@ -65,7 +66,8 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
     let meter = Meter::new(metrics.clone());
     let parked = Parked::new(Bounds::of(&config::Limits::default()), shutdown.clone())?;
     let verdicts = Arc::new(Verdicts::default());
-    let upstream = Upstream::new(settings, limits, dial, verdicts, parked, shutdown, metrics)?;
+    let common = Common { verdicts, parked, asking: Arc::new(Asking::new()?) };
+    let upstream = Upstream::new(settings, limits, dial, common, shutdown, metrics)?;
     let text = discover::discover_request(1).to_bytes();
     let Message::Request(request) = jsonrpc::parse(text, limits)? else { return Err("not a request".into()) };
     let mut headers = HeaderMap::new();

@@ -6,6 +6,7 @@
 
 use super::body::FrontBody;
 use super::client;
+use super::legacy::{Place, Sessions};
 use super::modern::check::Refusal;
 use super::modern::respond;
 use super::read::Reader;
@@ -13,6 +14,7 @@ use super::record::Record;
 use crate::config::{FrontTimeouts, Limits};
 use crate::exchange::{Fault, FaultKind};
 use crate::relay::Relay;
+use crate::seal::SealError;
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{FrontMetrics, Limit};
 use crate::upstream::Upstream;
@@ -26,6 +28,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
+use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
@@ -45,6 +48,8 @@ pub(super) struct Inner {
     streams: Arc<Semaphore>,
     pub(super) shutdown: Shutdown,
     pub(super) metrics: Arc<FrontMetrics>,
+    /// Of legacy clients before modern servers, by upstream.
+    sessions: HashMap<String, Arc<Sessions>>,
 }
 
 impl Front {
@@ -54,10 +59,16 @@ impl Front {
         timeouts: FrontTimeouts,
         shutdown: Shutdown,
         metrics: Arc<FrontMetrics>,
-    ) -> Self {
+    ) -> Result<Self, SealError> {
+        let mut sessions = HashMap::new();
+        for upstream in relay.upstreams().iter().filter(|upstream| upstream.settings.legacy_clients) {
+            let table = Sessions::new(&upstream.settings, &limits, &shutdown, upstream.metrics.clone())?;
+            sessions.insert(upstream.settings.name.clone(), table);
+        }
         let requests = Arc::new(Semaphore::new(limits.requests.min(Semaphore::MAX_PERMITS)));
         let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
-        Self { inner: Arc::new(Inner { relay, limits, timeouts, requests, streams, shutdown, metrics }) }
+        let inner = Inner { relay, limits, timeouts, requests, streams, shutdown, metrics, sessions };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Answers one request. Dropping the future, or later the body, cancels the call.
@@ -102,6 +113,11 @@ impl Front {
 }
 
 impl Inner {
+    /// Of this upstream; `None` where it serves legacy clients before legacy servers alone.
+    pub(super) fn sessions(&self, upstream: &Upstream) -> Option<&Arc<Sessions>> {
+        self.sessions.get(&upstream.settings.name)
+    }
+
     fn reader(&self) -> Reader<'_> {
         Reader { limit: self.limits.body_bytes, time: self.timeouts.body, shutdown: &self.shutdown }
     }
@@ -139,9 +155,9 @@ impl Inner {
             )
             .with_id(jsonrpc::find_id(&text)));
         }
-        let mut place = place;
+        let mut place = Some(place);
         let response = self.message(upstream, head.headers, text, record, &mut place).await?;
-        Ok((response, Some(place)))
+        Ok((response, place))
     }
 
     /// A request without a body. Sessions, and with them GET and DELETE, belong to legacy clients (A12.14).
@@ -188,13 +204,13 @@ impl Inner {
         headers: HeaderMap,
         text: Bytes,
         record: &mut Record,
-        place: &mut OwnedSemaphorePermit,
+        place: &mut Place,
     ) -> Result<Response<FrontBody>, Refusal> {
         let limits = json::Limits { nesting: self.limits.nesting, members: self.limits.members };
         let message = jsonrpc::parse(text.clone(), limits);
         if client::era(&headers, &message) == Era::Legacy
             && let Some(response) =
-                Box::pin(self.legacy_post(upstream, &headers, &message, &text, record)).await?
+                Box::pin(self.legacy_post(upstream, &headers, &message, &text, record, place)).await?
         {
             return Ok(response);
         }

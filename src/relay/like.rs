@@ -1,11 +1,13 @@
 //! Legacy client, legacy server: a pair of like eras.
 //!
 //! Owns the plan: the server must be known not to be modern before anything of the client reaches it, and is looked at
-//! once more where it refuses as only a modern server does. Rules: A15.5, B14; cases C25, C39a.
+//! once more where it refuses as only a modern server does. A modern server that serves legacy clients as well is of a like
+//! pair too, which is found out by the client's own `initialize`. Rules: A15.5, B14; cases C25, C39a.
 
 use super::Relay;
-use crate::exchange::Fault;
+use crate::exchange::{Fault, FaultKind};
 use crate::telemetry::metrics::Meter;
+use crate::upstream::era::Side;
 use crate::upstream::legacy::{Carries, Passage, Passed};
 use crate::upstream::modern::is_event_stream;
 use crate::upstream::{Upstream, UpstreamBody};
@@ -30,8 +32,10 @@ impl Relay {
     ) -> Result<Like, Fault> {
         let initializes = matches!(passage.carries, Carries::Initialize(_));
         let look = || upstream.era.of_legacy_client(passage.principal, &passage.headers, initializes);
-        if unlike(look().await?, meter) {
-            return Ok(Like::Unlike);
+        match look().await? {
+            Side::Modern => return Ok(unlike(meter)),
+            Side::Try => return Box::pin(self.attempt(upstream, passage, meter)).await,
+            Side::Legacy => said(Era::Legacy, meter),
         }
         let waiting = meter.sent(Era::Legacy);
         let passed = upstream.legacy.pass(passage).await?;
@@ -39,33 +43,75 @@ impl Relay {
         let response = match passed {
             Passed::Response(response) => response,
             Passed::OtherEra(response) => {
-                if upstream.era.doubted() && unlike(look().await?, meter) {
-                    return Ok(Like::Unlike);
+                if upstream.era.doubted() && look().await? != Side::Legacy {
+                    return Ok(unlike(meter));
                 }
                 response
             }
         };
-        match &passage.carries {
-            Carries::Initialize(id) | Carries::Request(id)
-                if !passage.streams && is_event_stream(response.headers()) =>
-            {
-                upstream.modern.collapse(response, id).await.map(Like::Relayed)
+        collapsed(upstream, passage, response).await.map(Like::Relayed)
+    }
+
+    /// Passes a legacy client's `initialize` to a server that is known as modern: if it answers as a legacy server does, it
+    /// is that too. Whatever else it says is not the client's business, a challenge or a rate limit apart.
+    async fn attempt(
+        &self,
+        upstream: &Arc<Upstream>,
+        passage: &Passage,
+        meter: &Meter,
+    ) -> Result<Like, Fault> {
+        let passed = upstream.legacy.pass(passage).await;
+        let answered = match passed {
+            Ok(Passed::Response(response)) if matches!(response.status().as_u16(), 401 | 403 | 429) => {
+                said(Era::Legacy, meter);
+                return Ok(Like::Relayed(response));
             }
-            Carries::Initialize(_)
-            | Carries::Request(_)
-            | Carries::Batch(_)
-            | Carries::Unanswered
-            | Carries::Stream
-            | Carries::End => Ok(Like::Relayed(response)),
+            Err(fault @ Fault { kind: FaultKind::Unauthorized { .. } | FaultKind::RateLimited, .. }) => {
+                return Err(fault);
+            }
+            Ok(Passed::Response(response)) if response.status().is_success() => {
+                upstream.modern.read_whole(response, &passage.carries).await.ok()
+            }
+            Ok(Passed::Response(_) | Passed::OtherEra(_)) | Err(_) => None,
+        };
+        upstream.era.tried(answered.is_some());
+        match answered {
+            Some(response) => {
+                said(Era::Legacy, meter);
+                Ok(Like::Relayed(response))
+            }
+            None => Ok(unlike(meter)),
         }
     }
 }
 
-fn unlike(server: Era, meter: &Meter) -> bool {
+/// The response in the form that the client takes.
+async fn collapsed(
+    upstream: &Upstream,
+    passage: &Passage,
+    response: Response<UpstreamBody>,
+) -> Result<Response<UpstreamBody>, Fault> {
+    match &passage.carries {
+        Carries::Initialize(id) | Carries::Request(id)
+            if !passage.streams && is_event_stream(response.headers()) =>
+        {
+            upstream.modern.collapse(response, id).await
+        }
+        Carries::Initialize(_)
+        | Carries::Request(_)
+        | Carries::Batch(_)
+        | Carries::Unanswered
+        | Carries::Stream
+        | Carries::End => Ok(response),
+    }
+}
+
+fn unlike(meter: &Meter) -> Like {
+    said(Era::Modern, meter);
+    Like::Unlike
+}
+
+fn said(server: Era, meter: &Meter) {
     meter.server(server);
     tracing::Span::current().record("server", server.name());
-    match server {
-        Era::Modern => true,
-        Era::Legacy => false,
-    }
 }

@@ -16,7 +16,7 @@ use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{Limit, Meter};
 use crate::translate::listen::{Filter, FilterFault};
 use crate::upstream::legacy::{Lease, is_retry};
-use crate::upstream::modern::{Trouble, is_event_stream};
+use crate::upstream::modern::{Caller, Trouble, is_event_stream};
 use crate::upstream::{Upstream, UpstreamBody};
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{Notification, Request};
@@ -150,6 +150,13 @@ impl Relay {
                 }
             }
         }
+    }
+
+    /// Starts a legacy client's call at a server that is known to be modern.
+    pub fn bridge(&self, upstream: &Upstream, call: Arc<Call>, caller: Caller) -> Exchange {
+        let (sender, receiver) = self.channel(&call);
+        let driver = upstream.modern.clone().run(call, caller, sender);
+        Exchange::with_driver(driver, receiver, self.shutdown.clone())
     }
 
     /// Passes on a notification that neither era defines; the others end here (A2).

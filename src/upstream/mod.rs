@@ -4,6 +4,7 @@
 //! two drivers (`legacy` with its session pool, `modern`). Does not own the choice between them for a call: `relay`
 //! plans. Imports nothing from `downstream`.
 
+mod asking;
 mod backoff;
 pub mod era;
 mod flight;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use transport::{HttpTransport, SendError, TransportBuildError};
 
+pub use asking::Asking;
 pub use reply::UpstreamBody;
 
 /// One upstream and everything that is kept for it.
@@ -32,8 +34,16 @@ pub struct Upstream {
     pub settings: config::Upstream,
     pub era: era::Detector,
     pub legacy: Arc<legacy::Legacy>,
-    pub modern: modern::Modern,
+    pub modern: Arc<modern::Modern>,
     pub metrics: Arc<UpstreamMetrics>,
+}
+
+/// What all upstreams of a process share.
+#[derive(Clone)]
+pub struct Common {
+    pub verdicts: Arc<era::Verdicts>,
+    pub parked: Arc<parked::Parked>,
+    pub asking: Arc<Asking>,
 }
 
 /// What the parts of one upstream share.
@@ -49,6 +59,7 @@ pub(crate) struct Shared {
     /// Ids and progress tokens of our own. One row for all sessions: a server without session ids sees them side by
     /// side, and may key its streams by them (A14.2, C20).
     numbers: AtomicU64,
+    asking: Arc<Asking>,
 }
 
 impl Shared {
@@ -69,8 +80,7 @@ impl Upstream {
         settings: config::Upstream,
         limits: Limits,
         dial: Arc<dyn Dial>,
-        verdicts: Arc<era::Verdicts>,
-        parked: Arc<parked::Parked>,
+        common: Common,
         shutdown: Shutdown,
         metrics: Arc<UpstreamMetrics>,
     ) -> Result<Self, TransportBuildError> {
@@ -85,10 +95,11 @@ impl Upstream {
             metrics: metrics.clone(),
             declared: Recent::default(),
             numbers: AtomicU64::new(1),
+            asking: common.asking,
         });
-        let legacy = legacy::Legacy::new(shared.clone(), parked);
+        let legacy = legacy::Legacy::new(shared.clone(), common.parked);
         let modern = modern::Modern::new(shared.clone());
-        let era = era::Detector::new(shared, legacy.clone(), verdicts);
+        let era = era::Detector::new(shared, legacy.clone(), common.verdicts);
         Ok(Self { settings, era, legacy, modern, metrics })
     }
 }

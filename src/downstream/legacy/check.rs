@@ -122,7 +122,7 @@ fn array(text: &Bytes, limits: Limits) -> Result<Checked, Refusal> {
     Ok(Checked { carries, body: splice.finish(), what: What::Batch })
 }
 
-fn items(text: &Bytes, limits: Limits) -> Result<Vec<Span>, Refusal> {
+pub(super) fn items(text: &Bytes, limits: Limits) -> Result<Vec<Span>, Refusal> {
     let unreadable = |fault| {
         let fault = jsonrpc::Fault::Scan(fault);
         Refusal::new(StatusCode::BAD_REQUEST, fault.code(), "envelope", fault.to_string()).bounded_by(&fault)

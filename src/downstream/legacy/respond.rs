@@ -34,9 +34,10 @@ pub(super) fn relayed(
 pub(super) fn fault(fault: &Fault, carries: &Carries, record: &mut Record) -> Response<FrontBody> {
     record.fault(&fault.kind);
     let (status, message) = match carries {
-        Carries::Initialize(id) | Carries::Request(id) => {
-            (in_band(&fault.kind), jsonrpc::error(Some(id), code::INTERNAL_ERROR, &fault.text, None))
-        }
+        Carries::Initialize(id) | Carries::Request(id) => (
+            in_band(&fault.kind),
+            jsonrpc::error(Some(id), code(&fault.kind), &fault.text, fault.data.as_deref()),
+        ),
         Carries::Batch(ids) => {
             let mut messages = Vec::new();
             for id in ids {
@@ -67,6 +68,23 @@ pub(super) fn fault(fault: &Fault, carries: &Carries, record: &mut Record) -> Re
         headers.insert(RETRY_AFTER, value.clone());
     }
     response
+}
+
+/// The code of an answer under a request's id.
+pub(super) fn code(kind: &FaultKind) -> i64 {
+    match kind {
+        FaultKind::InvalidParams => code::INVALID_PARAMS,
+        FaultKind::MethodNotFound => code::METHOD_NOT_FOUND,
+        FaultKind::MissingCapability
+        | FaultKind::Unauthorized { .. }
+        | FaultKind::RateLimited
+        | FaultKind::BadGateway
+        | FaultKind::Timeout
+        | FaultKind::Busy
+        | FaultKind::Draining
+        | FaultKind::Unanswered
+        | FaultKind::Internal => code::INTERNAL_ERROR,
+    }
 }
 
 /// The status of an answer under a request's id.

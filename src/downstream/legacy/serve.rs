@@ -3,6 +3,7 @@
 //! Owns the order of the steps and how long each kind of answer may take. The body has been read and its place among the
 //! requests in work taken by then (`front`). Rules: A12.14, A12.19, A12.21; cases C16, C25, C27, C44.
 
+use super::bridge::Place;
 use super::check::{self, Checked};
 use super::respond;
 use crate::downstream::FrontBody;
@@ -28,7 +29,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 impl Inner {
-    /// A POST. `None`: the server is not legacy, so what such a client is told is not ours to say.
+    /// A POST. `None`: the server is modern, and this upstream serves legacy clients before it no further.
     pub(in crate::downstream) async fn legacy_post(
         &self,
         upstream: &Arc<Upstream>,
@@ -36,24 +37,31 @@ impl Inner {
         message: &Result<Message, Malformed>,
         text: &Bytes,
         record: &mut Record,
+        place: &mut Place,
     ) -> Result<Option<Response<FrontBody>>, Refusal> {
         let limits = Limits { nesting: self.limits.nesting, members: self.limits.members };
-        let Checked { carries, body, what } = check::body(message, text, limits)?;
+        let checked = check::body(message, text, limits)?;
         let name = match message {
             Ok(Message::Request(request)) => crate::downstream::front::name(request),
             Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
         };
-        record.about(what, Era::Legacy, name.as_deref());
-        if let Carries::Initialize(id) | Carries::Request(id) = &carries
+        record.about(checked.what, Era::Legacy, name.as_deref());
+        if let Carries::Initialize(id) | Carries::Request(id) = &checked.carries
             && check::accepts(headers).nothing()
         {
             return Err(check::no_form(Some(id)));
         }
-        let passage = passage(upstream, carries, headers, body);
-        Ok(self.pass(upstream, passage, record).await)
+        if !self.names_our_session(upstream, headers) {
+            let Checked { carries, body, .. } = &checked;
+            let passage = passage(upstream, carries.clone(), headers, body.clone());
+            if let Some(response) = self.pass(upstream, passage, record).await {
+                return Ok(Some(response));
+            }
+        }
+        Box::pin(self.bridged(upstream, headers, message, text, &checked, record, place)).await
     }
 
-    /// Any other verb. `None`: it is not served here.
+    /// Any other verb; `None` likewise, and where it is not served here at all.
     pub(in crate::downstream) async fn legacy_verb(
         &self,
         upstream: &Arc<Upstream>,
@@ -64,11 +72,17 @@ impl Inner {
         let Some(carries) = check::verb(verb, headers)? else { return Ok(None) };
         let what = if carries == Carries::Stream { What::Get } else { What::Delete };
         record.about(what, Era::Legacy, None);
-        let passage = passage(upstream, carries, headers, Payload::default());
-        Ok(self.pass(upstream, passage, record).await)
+        if !self.names_our_session(upstream, headers) {
+            let passage = passage(upstream, carries.clone(), headers, Payload::default());
+            if let Some(response) = self.pass(upstream, passage, record).await {
+                return Ok(Some(response));
+            }
+        }
+        self.bridged_verb(upstream, headers, &carries, record).await
     }
 
-    async fn pass(
+    /// Passes the request on as it is. `None`: the server is modern.
+    pub(super) async fn pass(
         &self,
         upstream: &Arc<Upstream>,
         passage: Passage,
@@ -110,7 +124,7 @@ impl Inner {
     }
 }
 
-fn passage(upstream: &Upstream, carries: Carries, headers: &HeaderMap, body: Payload) -> Passage {
+pub(super) fn passage(upstream: &Upstream, carries: Carries, headers: &HeaderMap, body: Payload) -> Passage {
     Passage {
         carries,
         body,

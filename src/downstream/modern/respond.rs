@@ -156,7 +156,11 @@ pub(in crate::downstream) fn refusal(refusal: &Refusal) -> Response<FrontBody> {
     response
 }
 
-fn message_response(status: StatusCode, message: Payload, accepts: Accepts) -> Response<FrontBody> {
+pub(in crate::downstream) fn message_response(
+    status: StatusCode,
+    message: Payload,
+    accepts: Accepts,
+) -> Response<FrontBody> {
     if accepts.json || !status.is_success() {
         return json(status, message);
     }

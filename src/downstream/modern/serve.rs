@@ -8,6 +8,7 @@ use super::respond;
 use crate::downstream::body::FrontBody;
 use crate::downstream::ends::Ends;
 use crate::downstream::front::{Inner, name};
+use crate::downstream::legacy::Place;
 use crate::downstream::record::Record;
 use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Step};
 use crate::relay::{Exchange, Reply};
@@ -23,7 +24,6 @@ use hyper::header::{ACCEPT, AUTHORIZATION, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::pin::pin;
 use std::sync::Arc;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout_at};
 
 impl Inner {
@@ -33,7 +33,7 @@ impl Inner {
         headers: HeaderMap,
         request: Request,
         record: &mut Record,
-        place: &mut OwnedSemaphorePermit,
+        place: &mut Place,
     ) -> Result<Response<FrontBody>, Refusal> {
         let id = request.id.clone();
         let checked = check::request(&headers, &request);
@@ -54,7 +54,7 @@ impl Inner {
         }
         if method == Method::Listen {
             // From here on it counts among those and not among the requests in work.
-            *place = self.stream_place().map_err(|refusal| refusal.with_id(Some(id)))?;
+            *place = Some(self.stream_place().map_err(|refusal| refusal.with_id(Some(id)))?);
         }
         let call = Arc::new(Call {
             request,

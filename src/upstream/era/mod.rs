@@ -16,7 +16,7 @@ use super::flight::Flights;
 use super::legacy::Legacy;
 use crate::config::EraSetting;
 use crate::exchange::{Call, Fault, FaultKind, Principal};
-use crate::telemetry::metrics::Verdict;
+use crate::telemetry::metrics::{LikePair, Verdict};
 use crate::wire::version::Era;
 use hyper::HeaderMap;
 use presumption::Presumption;
@@ -34,6 +34,15 @@ pub struct Detector {
     /// Probes for legacy clients, which need no session of the proxy's own.
     looks: Flights<(), Detection>,
     presumed: Arc<Presumption>,
+}
+
+/// At which side of a server a legacy client's request goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Legacy,
+    Modern,
+    /// The server is modern, and may be legacy too: the client's own `initialize` will tell.
+    Try,
 }
 
 /// How one detection ended.
@@ -71,29 +80,39 @@ impl Detector {
         Box::pin(shared_look(&self.probes, call.principal, || self.detect(call))).await
     }
 
-    /// The era in which the request of a legacy client goes on. Nothing is opened for it: a server that is not modern is
-    /// sent what the client sent, and its own answer to `initialize` says what it is.
+    /// The side of the server at which the request of a legacy client goes on. Nothing is opened for it: a server that is
+    /// not modern is sent what the client sent, and its own answer to `initialize` says what it is. One that is modern may
+    /// serve legacy clients as well, which is the better pair.
     pub async fn of_legacy_client(
         &self,
         principal: Principal,
         client: &HeaderMap,
         initializes: bool,
-    ) -> Result<Era, Fault> {
+    ) -> Result<Side, Fault> {
         match self.shared.settings.era {
-            EraSetting::Modern => return Ok(Era::Modern),
-            EraSetting::Legacy => return Ok(Era::Legacy),
+            EraSetting::Modern => return Ok(Side::Modern),
+            EraSetting::Legacy => return Ok(Side::Legacy),
             EraSetting::Auto => {}
         }
-        match self.verdicts.get(&self.endpoint) {
-            Some(Era::Legacy) => return Ok(Era::Legacy),
-            Some(Era::Modern) if !(initializes && self.presumed.claim_look()) => {
-                return Ok(Era::Modern);
-            }
-            Some(Era::Modern) => {}
-            None if self.presumed.holds() => return Ok(Era::Legacy),
-            None => {}
-        }
-        Box::pin(shared_look(&self.looks, principal, || self.look(principal, client))).await
+        let era = match self.verdicts.get(&self.endpoint) {
+            Some(era) => era,
+            None if self.presumed.holds() => Era::Legacy,
+            None => Box::pin(shared_look(&self.looks, principal, || self.look(principal, client))).await?,
+        };
+        Ok(match era {
+            Era::Legacy => Side::Legacy,
+            Era::Modern if self.presumed.legacy_too() => Side::Legacy,
+            Era::Modern if initializes && self.presumed.claim_try() => Side::Try,
+            Era::Modern => Side::Modern,
+        })
+    }
+
+    /// What the try of a legacy client's `initialize` has shown.
+    pub fn tried(&self, serves: bool) {
+        self.presumed.is_legacy_too(serves);
+        let how = if serves { LikePair::LegacyToo } else { LikePair::ModernOnly };
+        self.shared.metrics.like_pair(how);
+        tracing::debug!(upstream = %self.shared.settings.name, serves, "a modern server was asked whether it serves legacy clients too");
     }
 
     /// A legacy client's request was refused as only a modern server refuses it: whether it is worth another look.
@@ -101,7 +120,10 @@ impl Detector {
         let calm = self.presumed.doubt();
         match self.verdicts.get(&self.endpoint) {
             Some(Era::Legacy) => self.contradicted(Era::Legacy),
-            Some(Era::Modern) => true,
+            Some(Era::Modern) => {
+                self.presumed.is_legacy_too(false);
+                true
+            }
             None => calm && self.shared.settings.era == EraSetting::Auto,
         }
     }
@@ -135,7 +157,6 @@ impl Detector {
         let (shared, verdicts, endpoint) =
             (self.shared.clone(), self.verdicts.clone(), self.endpoint.clone());
         let (presumed, headers) = (self.presumed.clone(), client.clone());
-        presumed.looked();
         async move {
             let Probed { finding, then } = probe::probe(&shared, &headers).await;
             let result = match then {

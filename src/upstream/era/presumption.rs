@@ -1,4 +1,5 @@
-//! What a legacy client may rely on where there is no verdict: that a probe has found the server not to be modern.
+//! What a legacy client may rely on besides the verdict: that a probe has found a server without one not to be modern, and
+//! that a modern server serves legacy clients as well.
 //!
 //! Kept apart from the verdicts because it is less than one: legacy is believed only once `initialize` has succeeded, and
 //! a legacy client's is its own. It never serves a modern client's call, and is not written to a file. Rules: A15.5, C39.
@@ -10,8 +11,8 @@ use tokio::time::Instant;
 /// A presumption is not doubted twice within this time (C39e).
 const CALM: Duration = Duration::from_secs(1);
 
-/// A legacy client that comes to a server known as modern makes the proxy look again, at most this often.
-const SECOND_LOOK: Duration = Duration::from_secs(60);
+/// The `initialize` of a legacy client is tried at a server known as modern, at most this often.
+const TRY: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
 pub(super) struct Presumption {
@@ -22,7 +23,9 @@ pub(super) struct Presumption {
 struct State {
     holds: bool,
     doubted: Option<Instant>,
-    looked: Option<Instant>,
+    /// A modern server has answered a legacy client's `initialize`.
+    legacy_too: bool,
+    tried: Option<Instant>,
 }
 
 impl Presumption {
@@ -42,22 +45,27 @@ impl Presumption {
             return false;
         }
         state.holds = false;
+        state.legacy_too = false;
         state.doubted = Some(now);
         true
     }
 
-    /// Somebody looks now.
-    pub(super) fn looked(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).looked = Some(Instant::now());
+    /// Whether the server, known as modern, serves legacy clients as well.
+    pub(super) fn legacy_too(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).legacy_too
     }
 
-    /// Whether the last look is long enough ago for another; the first to ask gets the work.
-    pub(super) fn claim_look(&self) -> bool {
+    pub(super) fn is_legacy_too(&self, serves: bool) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).legacy_too = serves;
+    }
+
+    /// Whether the last try is long enough ago for another; the first to ask gets the work.
+    pub(super) fn claim_try(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let due = state.looked.is_none_or(|last| now.duration_since(last) >= SECOND_LOOK);
+        let due = state.tried.is_none_or(|last| now.duration_since(last) >= TRY);
         if due {
-            state.looked = Some(now);
+            state.tried = Some(now);
         }
         due
     }

@@ -1,19 +1,35 @@
-//! The driver for modern servers: the client's own bytes, passed on.
+//! The driver for modern servers.
 //!
-//! Owns relaying a checked modern request byte for byte and noticing that the server is not modern after all (C39b). A
-//! modern request carries everything it needs, so there is nothing to keep. Streams are passed on as they come.
+//! Owns, for modern clients, relaying a checked request byte for byte and noticing that the server is not modern after all
+//! (C39b): a modern request carries everything it needs, so there is nothing to keep, and streams are passed on as they come.
+//! For legacy clients it owns the parts below: `call` runs one of their calls through all rounds, `catalog` is what is known of
+//! the server's tools, `own` sends what the proxy asks for itself, `feed` listens to changes.
+
+mod call;
+mod catalog;
+mod own;
+mod pace;
+
+pub use call::Caller;
 
 pub mod feed;
 
 use super::Shared;
-use super::reply::{Messages, Refusal, UpstreamBody, content_type};
-use crate::exchange::{Call, Fault};
+use super::legacy::Carries;
+use super::reply::{Messages, Refusal, UpstreamBody, collect, content_type};
+use crate::exchange::{Call, Fault, Principal, Sender};
 use crate::telemetry::metrics::Waiting;
+use crate::translate::legacy_client::discovered::{self, Discovered};
+use crate::translate::legacy_client::envelope;
+use crate::translate::legacy_client::initialize::Client;
+use crate::translate::legacy_client::notify::Change;
 use crate::wire::headers::{self, ContentType};
-use crate::wire::jsonrpc::{Id, Message, Reply};
+use crate::wire::jsonrpc::{self, Id, Message, Reply, Response as Answer, code};
 use crate::wire::payload::Payload;
 use crate::wire::version::Era;
 use bytes::Bytes;
+use catalog::Catalog;
+use feed::Feed;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
@@ -21,7 +37,13 @@ use std::sync::Arc;
 
 pub struct Modern {
     shared: Arc<Shared>,
+    catalog: Arc<Catalog>,
+    /// What legacy clients are told of.
+    pub feed: Arc<Feed>,
 }
+
+/// Resources that all sessions of one principal together may be subscribed to.
+const RESOURCES: usize = 4096;
 
 /// Why there is no response to pass on.
 #[derive(Debug)]
@@ -32,8 +54,65 @@ pub enum Trouble {
 }
 
 impl Modern {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+    pub(super) fn new(shared: Arc<Shared>) -> Arc<Self> {
+        let limits = &shared.settings.limits;
+        let catalog = Catalog::new(limits.catalogs, limits.catalog_tools, shared.shutdown.clone());
+        let catalog = Arc::new(catalog);
+        let kept = catalog.clone();
+        let changed = Box::new(move |principal: Principal, change: &Change| {
+            if *change == Change::Tools {
+                kept.forget(principal);
+            }
+        });
+        let feed = Feed::new(shared.clone(), RESOURCES, changed);
+        Arc::new(Self { shared, catalog, feed })
+    }
+
+    /// Runs a legacy client's call until there is an outcome or nobody waits for it any more.
+    pub fn run(
+        self: Arc<Self>,
+        call: Arc<Call>,
+        caller: Caller,
+        sender: Sender,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        call::run(self, call, caller, sender)
+    }
+
+    /// Whether the server takes this credential for its holder's. Not asked yet: no credential is vouched for.
+    pub async fn vouches(&self, _headers: &HeaderMap) -> bool {
+        false
+    }
+
+    /// Something of the server is not what it was: what was kept of it goes.
+    fn changed(&self, principal: Principal, change: &Change) {
+        if *change == Change::Tools {
+            self.catalog.forget(principal);
+        }
+    }
+
+    /// What the server says of itself, asked for a legacy client that begins a session.
+    pub async fn discover(&self, headers: &HeaderMap, client: &Client) -> Result<Discovered, Trouble> {
+        let ask = || {
+            let number = self.shared.next_number();
+            let message = envelope::own("server/discover", "", client, number);
+            self.ask(headers, "server/discover", number, message)
+        };
+        let mut answer = ask().await?;
+        if let Reply::Error(error) = &answer.reply
+            && error.code == code::UNSUPPORTED_PROTOCOL_VERSION
+            && call::names_ours(&answer, error, self.shared.limits)
+        {
+            answer = ask().await?;
+        }
+        match &answer.reply {
+            Reply::Result(body) => discovered::read(&answer, body, self.shared.limits)
+                .map_err(|unusable| Trouble::OtherEra(Fault::bad_gateway(unusable.to_string()))),
+            Reply::Error(error) => Err(Trouble::OtherEra(Fault::bad_gateway(format!(
+                "the upstream server answered server/discover: {} ({})",
+                error.brief(&answer.text),
+                error.code
+            )))),
+        }
     }
 
     /// Sends the request as it came. A connection that breaks afterwards breaks the response: the request is lost, and
@@ -79,6 +158,34 @@ impl Modern {
         Err(Fault::bad_gateway("the upstream server ended its answer without the result"))
     }
 
+    /// The whole answer to `initialize`, where it is one: a result that names a version (A15.2).
+    pub async fn read_whole(
+        &self,
+        response: Response<UpstreamBody>,
+        carries: &Carries,
+    ) -> Result<Response<UpstreamBody>, Fault> {
+        let none = || Fault::bad_gateway("the upstream server did not answer `initialize`");
+        let Carries::Initialize(id) = carries else { return Err(none()) };
+        let response =
+            if is_event_stream(response.headers()) { self.collapse(response, id).await? } else { response };
+        let (head, body) = response.into_parts();
+        let text = match body {
+            UpstreamBody::Read(text) => text,
+            UpstreamBody::Streaming(mut body) => {
+                let limit = self.shared.settings.limits.message_bytes;
+                collect(&mut body, limit).await.map_err(|broken| self.shared.broken(broken))?
+            }
+            UpstreamBody::Held(_) => return Err(none()),
+        };
+        let initialized = match jsonrpc::parse(text.clone(), self.shared.limits) {
+            Ok(Message::Response(Answer { reply: Reply::Result(body), text, .. })) => {
+                body.object.first(&text, "protocolVersion").is_some()
+            }
+            Ok(_) | Err(_) => false,
+        };
+        if initialized { Ok(Response::from_parts(head, UpstreamBody::Read(text))) } else { Err(none()) }
+    }
+
     async fn post(
         &self,
         client: &HeaderMap,
@@ -101,7 +208,7 @@ impl Modern {
             );
             return Err(Trouble::Fault(Fault::bad_gateway(text)));
         }
-        if !may_be_legacy(status) && !matches!(status.as_u16(), 401 | 403 | 429) {
+        if !may_be_legacy(status) && !is_challenge(status) {
             return Ok(response.map(UpstreamBody::Streaming));
         }
         let (head, body) = response.into_parts();
@@ -129,6 +236,32 @@ fn is_modern(refusal: &Refusal, id: Option<&Id>) -> bool {
     let (Some(answer), Some(code)) = (&refusal.answer, refusal.code()) else { return false };
     let ours = id.is_none_or(|id| answer.id.is_some_and(|span| span.of(&answer.text) == id.raw()));
     ours || matches!(code, -32022..=-32020)
+}
+
+fn is_challenge(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 401 | 403 | 429)
+}
+
+/// What a refusal is to the request that was sent under `number`.
+enum Standing {
+    /// The server's answer, whatever its status (A11.3, A12.5-A12.9).
+    Answer(Answer),
+    /// Refused as only a server refuses that knows nothing but sessions (C39b).
+    OtherEra,
+    /// The status is all there is.
+    Nothing,
+}
+
+fn standing(refusal: &Refusal, number: u64) -> Standing {
+    let legacy = may_be_legacy(refusal.status);
+    match &refusal.answer {
+        Some(answer) if answer.answers(number) => Standing::Answer(answer.clone()),
+        Some(answer) if legacy && matches!(refusal.code(), Some(-32022..=-32020)) => {
+            Standing::Answer(answer.clone())
+        }
+        Some(_) | None if legacy => Standing::OtherEra,
+        Some(_) | None => Standing::Nothing,
+    }
 }
 
 /// Whether the response can be passed on as an answer to a request (A12.21, C04): a challenge and a rate limit as they

@@ -7,20 +7,20 @@
 //! used up. Does not own what a request in a session does (`bridge`).
 //! Rules: A12.12-A12.15, A12.19, A13.4, A13.5, B9.8, B14; D82, D103; cases C03 (client side), C10.
 
+mod follow;
 mod graves;
 mod large;
 mod notices;
 mod row;
 mod rows;
 mod state;
-mod stub;
 mod subject;
 mod ticket;
 mod track;
 
 pub(in crate::downstream) use row::Gap;
 pub(in crate::downstream) use state::{Entered, Resumed, Session, Use};
-pub(in crate::downstream) use stub::{Can, Change, Client, Offers};
+
 pub(in crate::downstream) use track::{Next, Reader, Track};
 
 use crate::config;
@@ -28,6 +28,8 @@ use crate::exchange::{Fault, FaultKind, Principal};
 use crate::seal::{self, Seal, SealError};
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{UpstreamLimit, UpstreamMetrics};
+use crate::translate::legacy_client::discovered::Offers;
+use crate::translate::legacy_client::initialize::Client;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use graves::Graves;

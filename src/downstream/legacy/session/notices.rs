@@ -3,7 +3,7 @@
 //! Owns the set of what has changed and was not told yet, whether there is no stream or one that is slow. The notices are
 //! idempotent, so two of a kind are one. Rules: B9.8, A2.5, A2.6.
 
-use super::stub::{Change, announce};
+use crate::translate::legacy_client::notify::{Change, announce};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 use std::collections::VecDeque;

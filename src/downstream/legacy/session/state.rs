@@ -8,12 +8,15 @@
 use super::notices::Notices;
 use super::row::{self, Kind};
 use super::rows::{Bounds, Rows};
-use super::stub::{Change, Client, Offers};
 use super::subject::Subject;
 use super::ticket::Key;
 use super::track::{Reader, Track};
 use crate::exchange::Principal;
 use crate::telemetry::metrics::{Ended, UpstreamLimit, UpstreamMetrics};
+use crate::translate::legacy_client::discovered::Offers;
+use crate::translate::legacy_client::initialize::Client;
+use crate::translate::legacy_client::notify::Change;
+use crate::upstream::modern::feed::Following;
 use crate::wire::jsonrpc::{self, Id, Response, code};
 use crate::wire::log_level::LogLevel;
 use crate::wire::payload::Payload;
@@ -55,11 +58,13 @@ pub(in crate::downstream) struct Session {
     pub(super) _place: Place,
 }
 
-struct State {
-    over: bool,
+pub(super) struct State {
+    pub(super) over: bool,
     level: Option<LogLevel>,
     /// The names of the credentials that it may be used with: the latest, and the one before.
     accepted: ([u8; 32], Option<[u8; 32]>),
+    /// What it is told of, once it is told of anything.
+    pub(super) following: Option<Arc<Following>>,
     work: Option<Box<Work>>,
 }
 
@@ -118,6 +123,7 @@ impl Session {
                 over: false,
                 level: ticket.level,
                 accepted: (ticket.principal, None),
+                following: None,
                 work: None,
             }),
             uses: AtomicUsize::new(0),
@@ -202,7 +208,7 @@ impl Session {
     }
 
     /// Something has changed at the server. Told when the client's own stream is there to tell it.
-    pub(in crate::downstream) fn tell(&self, change: &Change, message: &Payload) {
+    pub(super) fn heard(&self, change: &Change, message: &Payload) {
         let told = self.live(|work| {
             let taken = work.notices.add(change, message, self.common.bounds.resources);
             (taken, work.rows.own().and_then(|row| row.take_waker()))
@@ -223,7 +229,12 @@ impl Session {
         let answer = |id: &Id| jsonrpc::error(Some(id), code::INTERNAL_ERROR, text, None);
         let mut state = self.state();
         state.over = true;
-        let Some(work) = &mut state.work else { return };
+        let following = state.following.take();
+        let Some(work) = &mut state.work else {
+            drop(state);
+            drop(following);
+            return;
+        };
         let wakers = work.rows.end(answer, Ended::Cancelled, &self.common.bounds);
         let (calls, questions) = (std::mem::take(&mut work.calls), std::mem::take(&mut work.questions));
         work.notices = Notices::default();
@@ -277,7 +288,7 @@ impl Session {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,8 @@
 //! is part of the purpose, so an id of another upstream does not open. What cannot be in it (open streams, subscriptions, a
 //! level that was set later) is rebuilt or begins anew. Rules: A13.4; architecture section 4, "Sessions for legacy clients".
 
-use super::stub::{Can, Client, Offers};
+use crate::translate::legacy_client::discovered::Offers;
+use crate::translate::legacy_client::initialize::{Can, Client};
 use crate::wire::log_level::LogLevel;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;

@@ -1,0 +1,58 @@
+//! GET and DELETE in a session of the proxy's own.
+//!
+//! Owns which stream a GET opens: the session's own, or one of a call that is taken up again; and what ends with a DELETE.
+//! Rules: A12.14, A12.15, A13.5, B9.8; vector D82.
+
+use super::super::session::Resumed;
+use super::respond;
+use crate::downstream::FrontBody;
+use crate::downstream::ends::Ends;
+use crate::downstream::front::Inner;
+use crate::downstream::modern::check::Refusal;
+use crate::downstream::modern::respond::stream;
+use crate::downstream::record::Record;
+use crate::telemetry::metrics::Ended;
+use crate::upstream::Upstream;
+use crate::upstream::legacy::Carries;
+use crate::wire::headers::LAST_EVENT_ID;
+use crate::wire::jsonrpc::code;
+use hyper::{HeaderMap, Response, StatusCode};
+use std::sync::Arc;
+
+impl Inner {
+    /// `None`: this upstream serves no legacy clients.
+    pub(in crate::downstream::legacy) async fn bridged_verb(
+        &self,
+        upstream: &Arc<Upstream>,
+        headers: &HeaderMap,
+        carries: &Carries,
+        record: &mut Record,
+    ) -> Result<Option<Response<FrontBody>>, Refusal> {
+        let Some(asked) = self.asked(upstream, headers) else { return Ok(None) };
+        super::said(record);
+        let session = self.session(&asked, None).await?;
+        if *carries == Carries::End {
+            asked.sessions.end(&session);
+            record.outcome(Ended::Accepted);
+            return Ok(Some(respond::ended()));
+        }
+        let resumed = headers.get(LAST_EVENT_ID).map(|id| session.resume(id.as_bytes()));
+        let (reader, ends) = match resumed {
+            Some(Resumed::Stream(reader)) => (reader, Ends::after_last_words(self.shutdown.clone())),
+            Some(Resumed::Over) => {
+                let text = "nothing is left to be told on this stream";
+                return Err(Refusal::new(
+                    StatusCode::METHOD_NOT_ALLOWED,
+                    code::INVALID_REQUEST,
+                    "nothing-left",
+                    text,
+                ));
+            }
+            None => {
+                self.follow(&asked, &session);
+                (session.own_stream(), Ends::quietly(self.shutdown.clone()))
+            }
+        };
+        Ok(Some(stream(FrontBody::reading(reader, self.timeouts.keep_alive, ends))))
+    }
+}

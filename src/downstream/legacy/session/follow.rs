@@ -1,0 +1,46 @@
+//! What a session is told of: its part in what its principal listens to at the server.
+//!
+//! Owns joining once, from the first time that the session is to hear anything, and leaving with its end. Does not own the
+//! listening (`upstream::modern::feed`), nor where what is told waits (`notices`). Rules: A1.8, A2.1, B9.7, B9.8.
+
+use super::state::{Session, Use};
+use crate::translate::legacy_client::notify::Change;
+use crate::upstream::modern::feed::{Follower, Following};
+use crate::wire::payload::Payload;
+use std::sync::{Arc, Weak};
+
+impl Use {
+    /// Its part, which `join` takes if it has none yet.
+    pub(in crate::downstream) fn following(
+        &self,
+        join: impl FnOnce(Weak<dyn Follower>) -> Following,
+    ) -> Arc<Following> {
+        if let Some(following) = self.part() {
+            return following;
+        }
+        let follower: Arc<dyn Follower> = self.session().clone();
+        let joined = Arc::new(join(Arc::downgrade(&follower)));
+        let mut state = self.state();
+        if state.over {
+            return joined;
+        }
+        // Whoever was first; the other part is given up with this.
+        state.following.get_or_insert_with(|| joined.clone()).clone()
+    }
+
+    pub(in crate::downstream) fn unsubscribe(&self, uri: &str) {
+        if let Some(following) = self.part() {
+            following.unsubscribe(uri);
+        }
+    }
+
+    fn part(&self) -> Option<Arc<Following>> {
+        self.state().following.clone()
+    }
+}
+
+impl Follower for Session {
+    fn tell(&self, change: &Change, message: &Payload) {
+        self.heard(change, message);
+    }
+}

@@ -1,0 +1,233 @@
+//! A round: what the server asks, put to the client, and what goes back.
+//!
+//! Owns asking all of a round at once on the call's own stream, waiting for the answers, `timeouts.answer` at most, and
+//! the words of a call that cannot go on: the client declared less than the server asks, it cannot be reached, it refused
+//! or did not answer. Such a call ends here, since `inputResponses` has no form for a refusal; nothing more goes to the
+//! server. Does not own when to ask and when to wait (`pace`), nor the words of a question (`translate::legacy_client`).
+//! Rules: B2, B4.3, B4.4; vectors D84-D92.
+
+use super::super::pace::{Pace, Step};
+use super::Course;
+use crate::config;
+use crate::exchange::{Ask, Event, Fault, FaultKind, Outcome};
+use crate::telemetry::metrics::{ClientAnswer, QuestionKind};
+use crate::translate::declared::object;
+use crate::translate::legacy_client::envelope::Round;
+use crate::translate::legacy_client::notify;
+use crate::translate::legacy_client::reply::{Refusal, Restore};
+use crate::translate::legacy_client::result;
+use crate::translate::legacy_client::round::{self, Asked, Entry, Kind};
+use crate::wire::json::{Limits, Span};
+use crate::wire::jsonrpc::Response;
+use crate::wire::method::Method;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use std::borrow::Cow;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// Why the call cannot go on, in words for its client.
+struct Stuck(Cow<'static, str>);
+
+/// One question that is with the client.
+struct Open {
+    id: u64,
+    restore: Restore,
+    key: Bytes,
+    /// Of url mode: the url, and the id that the client knows it by.
+    page: Option<(String, String)>,
+}
+
+/// The rounds of one call.
+pub(super) struct Rounds {
+    settings: Bounds,
+    /// `None` until the server asks something.
+    pace: Option<Pace>,
+}
+
+#[derive(Clone, Copy)]
+struct Bounds {
+    rounds: usize,
+    polls: usize,
+    pace: std::time::Duration,
+    answer: std::time::Duration,
+}
+
+impl Rounds {
+    pub(super) fn new(settings: &config::Upstream) -> Self {
+        let settings = Bounds {
+            rounds: settings.limits.rounds,
+            polls: settings.limits.polls,
+            pace: settings.timeouts.pace,
+            answer: settings.timeouts.answer,
+        };
+        Self { settings, pace: None }
+    }
+
+    /// What the next request brings to the server; or how the call ends, where there is none.
+    pub(super) async fn next(&mut self, course: &mut Course<'_>, asked: Asked) -> Result<Round, Outcome> {
+        // Large, and of few calls.
+        let next = Box::pin(self.round(course, asked)).await;
+        next.map_err(|Stuck(words)| course.stuck(words))
+    }
+
+    /// The call is answered: pages that it sent its user to are done with (B4.4).
+    pub(super) async fn over(&mut self, course: &Course<'_>) {
+        if let Some(pace) = &mut self.pace {
+            for page in pace.completed(None) {
+                course.sender.event(Event::Custom(notify::elicitation_complete(&page))).await;
+            }
+        }
+    }
+
+    async fn round(&mut self, course: &mut Course<'_>, asked: Asked) -> Result<Round, Stuck> {
+        let metrics = course.modern.shared.metrics.clone();
+        let client = &course.caller.client;
+        if let Some(lacking) = asked.entries.iter().find_map(|entry| entry.lacks(client)) {
+            let words = format!("the server asks for {lacking}, which this client has not declared");
+            return Err(Stuck(words.into()));
+        }
+        let bounds = self.settings;
+        let pace = self.pace.get_or_insert_with(|| Pace::new(bounds.rounds, bounds.polls, bounds.pace));
+        for page in pace.completed(Some(&asked)) {
+            course.sender.event(Event::Custom(notify::elicitation_complete(&page))).await;
+        }
+        let step = pace.next(&asked);
+        let mut answers = pace.answered_urls(&asked);
+        match step {
+            Step::TooMany => {
+                let words =
+                    "the server asks again and again; the proxy has stopped it (limits.rounds, limits.polls)";
+                return Err(Stuck(words.into()));
+            }
+            Step::Wait(pause) => {
+                metrics.input_retry();
+                sleep(pause).await;
+            }
+            Step::Ask(which) => {
+                metrics.input_round();
+                if !course.caller.reachable {
+                    let words = "the server asks something, and this request's answer cannot carry it to the client: \
+                                 its Accept header admits no event stream";
+                    return Err(Stuck(words.into()));
+                }
+                let entries = which.into_iter().filter_map(|at| asked.entries.get(at)).collect::<Vec<_>>();
+                answers.extend(put(course, &entries, bounds, pace).await?);
+            }
+        }
+        let responses = (!answers.is_empty()).then(|| round::responses(&answers));
+        Ok(Round { responses, state: asked.state })
+    }
+}
+
+/// Puts the entries to the client, all at once, and waits for all answers.
+async fn put(
+    course: &Course<'_>,
+    entries: &[&Entry],
+    bounds: Bounds,
+    pace: &mut Pace,
+) -> Result<Vec<(Bytes, Bytes)>, Stuck> {
+    let shared = &course.modern.shared;
+    let mut asked = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let id = shared.asking.question();
+        let page = match (entry.kind(), entry.url()) {
+            (Kind::Url, Some(url)) => Some((url.to_owned(), shared.asking.elicitation())),
+            (Kind::Form | Kind::Url | Kind::Sampling | Kind::Roots, _) => None,
+        };
+        let named = page.as_ref().map(|(_, name)| name.as_str());
+        // Before the first of them is out, so that no one answers in vain.
+        let question =
+            entry.ask(id, &course.caller.client, named).map_err(|fault| Stuck(fault.to_string().into()))?;
+        asked
+            .push((question.message, Open { id, restore: question.restore, key: entry.key().clone(), page }));
+    }
+    let mut waits = FuturesUnordered::new();
+    let mut open = Vec::with_capacity(asked.len());
+    for ((message, question), entry) in asked.into_iter().zip(entries) {
+        let (answer, answered) = oneshot::channel();
+        let id = question.id;
+        shared.metrics.client_question(label(entry.kind()));
+        course.sender.event(Event::Ask(Ask { id, message, answer })).await;
+        waits.push(async move { (id, answered.await) });
+        open.push(question);
+    }
+    let due = Instant::now() + bounds.answer;
+    let mut answers = Vec::with_capacity(open.len());
+    let stuck = loop {
+        let (id, answered): (u64, Result<Response, _>) = tokio::select! {
+            biased;
+            next = waits.next() => match next {
+                Some(next) => next,
+                None => return Ok(in_order(answers, entries)),
+            },
+            () = sleep_until(due) => {
+                shared.metrics.client_answer(ClientAnswer::Timeout);
+                break Stuck("the server asks something, and the client did not answer in time".into());
+            }
+        };
+        let Some(at) = open.iter().position(|question| question.id == id) else { continue };
+        let question = open.swap_remove(at);
+        let Ok(response) = answered else {
+            shared.metrics.client_answer(ClientAnswer::Cancelled);
+            break Stuck("the server asks something, and the client cannot be asked any more".into());
+        };
+        match question.restore.answer(&response, shared.limits) {
+            Ok(value) => {
+                shared.metrics.client_answer(ClientAnswer::Answered);
+                if let Some((url, page)) = &question.page
+                    && accepts(&value, shared.limits)
+                {
+                    pace.accepted(url, page);
+                }
+                answers.push((question.key, value));
+            }
+            Err(refusal) => {
+                shared.metrics.client_answer(match refusal {
+                    Refusal::Error { .. } => ClientAnswer::Error,
+                    Refusal::Unfit { .. } => ClientAnswer::Unfit,
+                });
+                break Stuck(refusal.to_string().into());
+            }
+        }
+    };
+    for question in open {
+        let told = notify::cancelled(question.id, "the call that asked it is over");
+        course.sender.event(Event::Withdrawn(question.id, told)).await;
+    }
+    Err(stuck)
+}
+
+/// Whether the user has agreed to open the page.
+fn accepts(value: &Bytes, limits: Limits) -> bool {
+    let whole = Span::new(0, value.len());
+    let action = object(value, whole, limits).and_then(|answer| answer.first(value, "action"));
+    action.is_some_and(|action| action.of(value) == b"\"accept\"")
+}
+
+fn label(kind: Kind) -> QuestionKind {
+    match kind {
+        Kind::Form => QuestionKind::Elicitation,
+        Kind::Url => QuestionKind::Url,
+        Kind::Sampling => QuestionKind::Sampling,
+        Kind::Roots => QuestionKind::Roots,
+    }
+}
+
+/// In the order in which they were asked, so that what the server gets does not depend on who was faster.
+fn in_order(mut answers: Vec<(Bytes, Bytes)>, entries: &[&Entry]) -> Vec<(Bytes, Bytes)> {
+    answers.sort_by_key(|(key, _)| entries.iter().position(|entry| entry.key() == key));
+    answers
+}
+
+impl Course<'_> {
+    /// The end of a call that cannot go on (B2.1, B2.6).
+    fn stuck(&self, words: Cow<'static, str>) -> Outcome {
+        tracing::info!(upstream = %self.modern.shared.settings.name, %words, "a call ended because its server asks something");
+        match self.call.method {
+            Method::ToolsCall => Outcome::Result(result::tool_error(self.call.id(), &words)),
+            _ => Outcome::Fault(Fault::new(FaultKind::Unanswered, words)),
+        }
+    }
+}
