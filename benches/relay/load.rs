@@ -26,7 +26,7 @@ pub struct Target {
     pub path: &'static str,
     /// The client's era.
     pub era: Era,
-    /// What a modern client can be asked.
+    /// What a client can be asked.
     pub capabilities: &'static str,
 }
 
@@ -60,10 +60,14 @@ pub struct Client {
 impl Client {
     /// Connects, and initializes where the era has it.
     pub async fn new(target: &Target, room: usize) -> io::Result<Self> {
-        let conn = Conn::connect(target.address, room).await?;
+        Self::over(Conn::connect(target.address, room).await?, target).await
+    }
+
+    /// Takes over an open connection to the same target.
+    pub async fn over(conn: Conn, target: &Target) -> io::Result<Self> {
         let mut client = Self { conn, target: target.clone(), session: None };
         if target.era == Era::Legacy {
-            let head = client.send(work::initialize()).await?;
+            let head = client.send(work::initialize(target.capabilities)).await?;
             client.conn.body(&head, |_| {}).await?;
             let session = head.session.filter(|_| head.status == 200);
             let session = session.ok_or_else(|| io::Error::other(format!("no session: {}", head.line)))?;
@@ -72,6 +76,10 @@ impl Client {
             client.session = Some(session);
         }
         Ok(client)
+    }
+
+    pub fn into_conn(self) -> Conn {
+        self.conn
     }
 
     pub fn template(&self, work: &Work, credential: Option<&str>) -> Template {
@@ -85,8 +93,10 @@ impl Client {
 
     async fn write(&mut self, template: &Template) -> io::Result<()> {
         // The path of a template is the proxy's; the server's own stands in its place for who passes it on.
-        let rest = template.bytes.strip_prefix(b"POST /mcp").unwrap_or(&template.bytes);
-        self.conn.write_pieces([b"POST ", self.target.path.as_bytes(), rest]).await
+        let at = memchr::memchr(b'/', &template.bytes).unwrap_or(0);
+        let (verb, rest) = template.bytes.split_at(at);
+        let rest = rest.strip_prefix(b"/mcp").unwrap_or(rest);
+        self.conn.write_pieces([verb, self.target.path.as_bytes(), rest]).await
     }
 
     /// One call; `seen` gets the beginning of the answer's body. Returns its length, and when its first byte came.
@@ -116,7 +126,15 @@ impl Client {
                 text.chars().take(300).collect::<String>()
             )));
         }
+        let length = length - without_event_ids(seen);
         Ok((length, first.unwrap_or_else(Instant::now)))
+    }
+
+    /// Opens the stream of a legacy client's session, which says nothing that it would have to wait for.
+    pub async fn get(&mut self) -> io::Result<()> {
+        let session = self.session.as_deref().unwrap_or_default();
+        let head = self.send(work::get(session)).await?;
+        if head.status == 200 { Ok(()) } else { Err(io::Error::other(head.line)) }
     }
 
     /// Opens `subscriptions/listen`, and returns once it is acknowledged.
@@ -135,6 +153,24 @@ impl Client {
             Err(io::Error::other("no acknowledgement"))
         }
     }
+}
+
+/// Takes lines `id: ...` out of an event stream, whose length differs from answer to answer; returns how much that was.
+fn without_event_ids(seen: &mut Vec<u8>) -> usize {
+    if seen.first() == Some(&b'{') {
+        return 0;
+    }
+    let before = seen.len();
+    let mut at = 0;
+    while at < seen.len() {
+        let end = memchr::memchr(b'\n', &seen[at..]).map_or(seen.len(), |end| at + end + 1);
+        if seen[at..end].starts_with(b"id:") {
+            seen.drain(at..end);
+        } else {
+            at = end;
+        }
+    }
+    before - seen.len()
 }
 
 impl Shape {
@@ -210,6 +246,7 @@ async fn first(target: &Target, work: &Work) -> io::Result<Shape> {
     template.set_id(id);
     let head = client.send(template).await?;
     client.conn.body(&head, |piece| whole.extend_from_slice(piece)).await?;
+    without_event_ids(&mut whole);
     check(work, id, &whole).map_err(|why| {
         let text = String::from_utf8_lossy(&whole[..whole.len().min(500)]).into_owned();
         io::Error::other(format!("{}: {why}: {} {text}", work.title, head.line))
@@ -218,9 +255,11 @@ async fn first(target: &Target, work: &Work) -> io::Result<Shape> {
 }
 
 fn check(work: &Work, id: u64, body: &[u8]) -> Result<(), String> {
-    let messages: Vec<serde_json::Value> = if work.progress > 0 {
+    let messages: Vec<serde_json::Value> = if work.progress > 0 || body.first() != Some(&b'{') {
         let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
         let data = text.lines().filter_map(|line| line.strip_prefix("data:"));
+        // An event without data is there for its id.
+        let data = data.filter(|data| !data.trim().is_empty());
         data.map(serde_json::from_str).collect::<Result<_, _>>().map_err(|error| error.to_string())?
     } else {
         vec![serde_json::from_slice(body).map_err(|error| error.to_string())?]

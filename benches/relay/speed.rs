@@ -51,6 +51,8 @@ pub async fn run(plan: &Plan, folder: &Path) -> io::Result<()> {
 }
 
 const CAN_BE_ASKED: &str = "janus m>l, can be asked";
+const DOWN: &str = "janus legacy>modern";
+const DOWN_CAN_BE_ASKED: &str = "janus l>m, can be asked";
 
 async fn enter(server: &Process, folder: &Path, other: Option<&Path>) -> io::Result<Vec<Contestant>> {
     let url = |era: Era| format!("http://{}{}", server.address, era.path());
@@ -66,7 +68,8 @@ async fn enter(server: &Process, folder: &Path, other: Option<&Path>) -> io::Res
         },
     }];
     let mut add = |name, pair, era, process: Process| {
-        let capabilities = if name == CAN_BE_ASKED { CAPABILITIES } else { NO_CAPABILITIES };
+        let can_be_asked = name == CAN_BE_ASKED || name == DOWN_CAN_BE_ASKED;
+        let capabilities = if can_be_asked { CAPABILITIES } else { NO_CAPABILITIES };
         let target = Target { address: process.address, path: "/mcp", era, capabilities };
         all.push(Contestant { name, pair, process: Some(process), target });
     };
@@ -78,13 +81,10 @@ async fn enter(server: &Process, folder: &Path, other: Option<&Path>) -> io::Res
     let janus = |log: &str, era: Era| Process::proxy(log, &["--upstream", &url(era)]);
     add("janus modern>legacy", Pair::Across, Era::Modern, janus("warn", Era::Legacy)?);
     add("janus modern>modern", Pair::Like, Era::Modern, janus("warn", Era::Modern)?);
-    let legacy = janus("warn", Era::Legacy)?;
-    let target =
-        Target { address: legacy.address, path: "/mcp", era: Era::Legacy, capabilities: NO_CAPABILITIES };
-    match load::Client::new(&target, 64 * 1024).await {
-        Ok(_) => add("janus legacy>legacy", Pair::Like, Era::Legacy, legacy),
-        Err(error) => println!("legacy clients are not served ({error}); their row is left out"),
-    }
+    add("janus legacy>legacy", Pair::Like, Era::Legacy, janus("warn", Era::Legacy)?);
+    // Each connection begins a session before anything is counted.
+    add(DOWN, Pair::Down, Era::Legacy, janus("warn", Era::Modern)?);
+    add(DOWN_CAN_BE_ASKED, Pair::Other, Era::Legacy, janus("warn", Era::Modern)?);
     // For orientation: what one line of log for each call costs.
     add("janus m>l, log info", Pair::Other, Era::Modern, janus("info", Era::Legacy)?);
     // What it costs that the server might ask something.
@@ -93,8 +93,22 @@ async fn enter(server: &Process, folder: &Path, other: Option<&Path>) -> io::Res
         let other = |era: Era| Process::proxy_of(binary, "warn", &["--upstream", &url(era)]);
         add("other modern>legacy", Pair::Across, Era::Modern, other(Era::Legacy)?);
         add("other modern>modern", Pair::Like, Era::Modern, other(Era::Modern)?);
+        add("other legacy>modern", Pair::Down, Era::Legacy, other(Era::Modern)?);
     }
-    Ok(all)
+    served(all).await
+}
+
+/// Without those that do not take a client of their era; another build may be an older one.
+async fn served(all: Vec<Contestant>) -> io::Result<Vec<Contestant>> {
+    let mut kept = Vec::with_capacity(all.len());
+    for one in all {
+        match load::Client::new(&one.target, 64 * 1024).await {
+            Ok(_) => kept.push(one),
+            Err(error) if one.pair == Pair::Bare => return Err(error),
+            Err(error) => println!("{}: not served ({error}); the row is left out", one.name),
+        }
+    }
+    Ok(kept)
 }
 
 impl Contestant {

@@ -16,8 +16,12 @@ const LOOKED_AT: usize = 4096;
 /// A large answer is written in pieces of this size.
 const PIECE: usize = 64 * 1024;
 
+const STREAM: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nX-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n";
+
 struct Server {
     tools: Vec<Tool>,
+    /// The tools as a list has them, without its brackets.
+    listed: String,
     sessions: AtomicU64,
 }
 
@@ -34,8 +38,9 @@ struct Tool {
 pub async fn run() -> io::Result<()> {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
     println!("{}", listener.local_addr()?.port());
-    let tools = ALL.iter().map(Tool::new).collect();
-    let server = Arc::new(Server { tools, sessions: AtomicU64::new(0) });
+    let tools: Vec<_> = ALL.iter().map(Tool::new).collect();
+    let listed = tools.iter().map(Tool::listed).collect::<Vec<_>>().join(",");
+    let server = Arc::new(Server { tools, listed, sessions: AtomicU64::new(0) });
     loop {
         let (stream, _) = listener.accept().await?;
         let (server, conn) = (server.clone(), Conn::new(stream, PIECE)?);
@@ -110,9 +115,26 @@ impl Server {
             }
             (b"\"server/discover\"", Era::Modern) => {
                 let result = format!(
-                    r#"{{"resultType":"complete","supportedVersions":["{MODERN}"],"capabilities":{{"tools":{{}}}},"ttlMs":0,"cacheScope":"private","_meta":{{"io.modelcontextprotocol/serverInfo":{{"name":"bench-server","version":"1.0.0"}}}}}}"#
+                    r#"{{"resultType":"complete","supportedVersions":["{MODERN}"],"capabilities":{{"tools":{{"listChanged":true}}}},"ttlMs":0,"cacheScope":"private","_meta":{{"io.modelcontextprotocol/serverInfo":{{"name":"bench-server","version":"1.0.0"}}}}}}"#
                 );
                 whole(conn, "200 OK", "", id, &format!(r#""result":{result}"#)).await
+            }
+            (b"\"tools/list\"", Era::Modern) => {
+                let result = format!(
+                    r#"{{"resultType":"complete","tools":[{}],"ttlMs":0,"cacheScope":"private"}}"#,
+                    self.listed
+                );
+                whole(conn, "200 OK", "", id, &format!(r#""result":{result}"#)).await
+            }
+            (b"\"subscriptions/listen\"", Era::Modern) => {
+                let acknowledged = format!(
+                    r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{}}},"notifications":{{"toolsListChanged":true}}}}}}"#,
+                    String::from_utf8_lossy(id)
+                );
+                conn.write(STREAM.as_bytes()).await?;
+                chunk(conn, &acknowledged, "").await?;
+                // Nothing changes here. The stream is open until its reader closes the connection.
+                conn.head().await.map(drop)
             }
             (_, _) if id.is_empty() => refuse(conn, "202 Accepted").await,
             (_, _) => {
@@ -128,6 +150,13 @@ impl Tool {
         // The client's own name stands before the tool's, so its name alone would not do.
         let needle = format!(r#""name":"{}","arguments""#, work.name);
         Self { work: *work, needle, legacy: work.answer(Era::Legacy), modern: work.answer(Era::Modern) }
+    }
+
+    fn listed(&self) -> String {
+        format!(
+            r#"{{"name":"{}","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string"}}}}}}}}"#,
+            self.work.name
+        )
     }
 }
 
@@ -176,8 +205,7 @@ async fn events(
     token: &[u8],
 ) -> io::Result<()> {
     let (id, token) = (String::from_utf8_lossy(id), String::from_utf8_lossy(token));
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nX-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n";
-    conn.write(head.as_bytes()).await?;
+    conn.write(STREAM.as_bytes()).await?;
     for step in 1..=work.progress {
         let data = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{step},"total":{},"message":"step {step} is done"}}}}"#,

@@ -138,9 +138,9 @@ impl Work {
 }
 
 /// `initialize`, and the notification after it.
-pub fn initialize() -> Template {
+pub fn initialize(capabilities: &str) -> Template {
     let body = format!(
-        r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"initialize","params":{{"protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{INFO}}}}}"#
+        r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"initialize","params":{{"protocolVersion":"{LEGACY}","capabilities":{capabilities},"clientInfo":{INFO}}}}}"#
     );
     let head = "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
     Template::new(head.to_owned(), body)
@@ -149,6 +149,14 @@ pub fn initialize() -> Template {
 pub fn initialized(session: &str) -> Template {
     let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned();
     Template::new(head(Era::Legacy, "", None, None, Some(session)), body)
+}
+
+/// The stream of a legacy client's session.
+pub fn get(session: &str) -> Template {
+    let head = format!(
+        "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\nUser-Agent: bench\r\nMCP-Protocol-Version: {LEGACY}\r\nMcp-Session-Id: {session}\r\n\r\n"
+    );
+    Template { bytes: head.into_bytes(), at: Vec::new() }
 }
 
 /// `subscriptions/listen` of a modern client.
