@@ -60,7 +60,7 @@ fn every_example_loads() {
         load(&fs::read_to_string(&path).unwrap());
         seen += 1;
     }
-    assert_eq!(seen, 4);
+    assert_eq!(seen, 5);
 }
 
 #[test]
@@ -90,6 +90,8 @@ fn the_examples_say_what_they_are_for() {
     assert_eq!(private.ca_files.len(), 1);
     assert!(example("tls-front.toml").config.listen.tls.is_some());
     assert!(!example("sidecar.toml").warnings.is_empty());
+    let legacy = &example("legacy-clients.toml").config.upstreams[0];
+    assert!(legacy.session.key.is_some() && legacy.cache_lists);
 }
 
 #[test]

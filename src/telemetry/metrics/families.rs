@@ -81,12 +81,12 @@ impl Families {
             )?,
             tool_errors: to.counters(
                 "mcp_janus_tool_errors_total",
-                "Tool results with isError true, as far as results are read: from legacy servers to modern clients.",
+                "Tool results with isError true, as far as results are read: between generations.",
                 &[UP],
             )?,
             results_flowed: to.counters(
                 "mcp_janus_results_flowed_total",
-                "Large results of a legacy server that went to the client while they still came, to their end.",
+                "Large results that went to a client of the other generation while they still came, to their end.",
                 &[UP],
             )?,
             refusals: to.counters(
@@ -128,7 +128,7 @@ impl Families {
             )?,
             calls_resent: to.counters(
                 "mcp_janus_calls_resent_total",
-                "Calls sent again because they had been refused for a lost session.",
+                "Calls sent again: refused for a lost session, or a list or read whose answer broke off.",
                 &[UP],
             )?,
             streams_resumed: to.counters(
