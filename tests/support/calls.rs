@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::held::Held;
-use super::{LegacyServer, Reply, Seen, Value, json, rpc, within};
+use super::{LegacyServer, ModernServer, Reply, Seen, Value, json, modern, rpc, within};
 
 /// The methods that may be answered `input_required`.
 pub const MAY_ASK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
@@ -48,6 +48,17 @@ impl Calls {
 
     /// The server with one more method in the test's hands.
     pub fn on(&self, server: LegacyServer, method: &str) -> LegacyServer {
+        let calls = self.clone();
+        server.on(method, move |seen, reply| calls.clone().answer(seen, reply))
+    }
+
+    /// The modern server with the three methods that may ask in the test's hands.
+    pub fn of_modern(&self, server: ModernServer) -> ModernServer {
+        MAY_ASK.into_iter().fold(server, |server, method| self.on_modern(server, method))
+    }
+
+    /// The modern server with one more method in the test's hands.
+    pub fn on_modern(&self, server: ModernServer, method: &str) -> ModernServer {
         let calls = self.clone();
         server.on(method, move |seen, reply| calls.clone().answer(seen, reply))
     }
@@ -136,6 +147,32 @@ impl Call {
     /// A result of its method with this text somewhere in it.
     pub fn finish(&self, text: &str) {
         self.result(&result_of(&self.seen.rpc_method(), text));
+    }
+
+    /// The parameters as the server got them.
+    pub fn params(&self) -> Value {
+        self.seen.json()["params"].clone()
+    }
+
+    pub fn meta(&self, key: &str) -> Value {
+        self.params()["_meta"][key].clone()
+    }
+
+    /// A modern server's result of these members, as a JSON body.
+    pub fn completes_with(&self, members: &str) {
+        self.whole_result(&modern::complete(&self.seen.rpc_method(), members));
+    }
+
+    /// A modern server's result of its method with this text somewhere in it, on its stream if it has begun.
+    pub fn completes(&self, text: &str) {
+        let result = result_of(&self.seen.rpc_method(), text);
+        let members = &result[1..result.len() - 1];
+        self.result(&modern::complete(&self.seen.rpc_method(), members));
+    }
+
+    /// A modern server asks for these, each a key and a raw request, with this state as raw JSON.
+    pub fn asks(&self, entries: &[(&str, &str)], state: Option<&str>) {
+        self.result(&modern::asks(entries, state));
     }
 
     /// A JSON-RPC error on its stream, and the end.

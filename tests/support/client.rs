@@ -114,6 +114,11 @@ impl Answer {
         Ok(piece.is_some())
     }
 
+    /// The next bytes of a body that is no event stream, however long they take; `None` at its end.
+    pub async fn body_on(&mut self) -> std::io::Result<Option<Vec<u8>>> {
+        self.io.piece(&mut self.framing).await
+    }
+
     /// The messages up to the end, and whether the stream was broken off instead of ended.
     pub async fn rest(mut self) -> (Vec<Value>, bool) {
         let mut messages = Vec::new();

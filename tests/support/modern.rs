@@ -8,7 +8,42 @@ use std::sync::Arc;
 use super::net::{Handler, Receiver, handler};
 use super::{Net, Reply, Seen, Upstream};
 
-const SI: &str = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"8"}}"#;
+/// What every result of this server says of it.
+pub const SI: &str = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"8"}}"#;
+
+/// What `full` offers.
+pub const EVERYTHING: &str = r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}}"#;
+/// Members of results that a client may keep.
+pub const UNCACHED: &str = r#""ttlMs":0,"cacheScope":"private","#;
+const CACHEABLE: [&str; 6] = [
+    "server/discover",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+];
+
+/// The raw result of a method with these members, as this revision wants it.
+pub fn complete(method: &str, members: &str) -> String {
+    let cache = if CACHEABLE.contains(&method) { UNCACHED } else { "" };
+    let comma = if members.is_empty() { "" } else { "," };
+    format!(r#"{{"resultType":"complete",{cache}{members}{comma}{SI}}}"#)
+}
+
+/// The raw result of a list with these members that may be kept for so long by those of this scope.
+pub fn kept(members: &str, ttl: u64, scope: &str) -> String {
+    format!(r#"{{"resultType":"complete","ttlMs":{ttl},"cacheScope":"{scope}",{members},{SI}}}"#)
+}
+
+/// The raw result that asks for these, each a key and a raw request, with this state as raw JSON.
+pub fn asks(entries: &[(&str, &str)], state: Option<&str>) -> String {
+    let all: Vec<_> = entries.iter().map(|(key, entry)| format!(r#""{key}":{entry}"#)).collect();
+    let asked =
+        if all.is_empty() { String::new() } else { format!(r#""inputRequests":{{{}}},"#, all.join(",")) };
+    let state = state.map(|state| format!(r#""requestState":{state},"#)).unwrap_or_default();
+    format!(r#"{{"resultType":"input_required",{asked}{state}{SI}}}"#)
+}
 
 #[derive(Clone, Default)]
 pub struct ModernServer {
@@ -35,6 +70,48 @@ impl ModernServer {
             )
     }
 
+    /// As `new`, with everything that a server may offer.
+    pub fn full() -> Self {
+        let results = [
+            ("prompts/list", r#""prompts":[{"name":"p"}]"#),
+            ("prompts/get", r#""messages":[{"role":"user","content":{"type":"text","text":"hi"}}]"#),
+            ("resources/list", r#""resources":[{"uri":"file:///x","name":"x"}]"#),
+            ("resources/templates/list", r#""resourceTemplates":[{"uriTemplate":"file:///{p}","name":"t"}]"#),
+            ("resources/read", r#""contents":[{"uri":"file:///x","text":"body"}]"#),
+            ("completion/complete", r#""completion":{"values":["a"]}"#),
+        ];
+        let server = Self::new().discovers(&format!(r#""capabilities":{EVERYTHING}"#));
+        results.into_iter().fold(server, |server, (method, members)| server.completes(method, members))
+    }
+
+    /// What `server/discover` says besides the version.
+    #[must_use]
+    pub fn discovers(self, members: &str) -> Self {
+        self.completes("server/discover", &format!(r#""supportedVersions":["2026-07-28"],{members}"#))
+    }
+
+    /// The members of a method's result besides those that every result has.
+    #[must_use]
+    pub fn completes(self, method: &str, members: &str) -> Self {
+        self.result(method, &complete(method, members))
+    }
+
+    /// Its tools, as raw JSON.
+    #[must_use]
+    pub fn tools(self, tools: &str) -> Self {
+        self.completes("tools/list", &format!(r#""tools":[{tools}]"#))
+    }
+
+    /// A raw JSON-RPC error for a method, with this status.
+    #[must_use]
+    pub fn fails(self, method: &str, status: u16, error: &str) -> Self {
+        let error = error.to_owned();
+        self.on(method, move |seen, reply| {
+            let error = error.clone();
+            async move { reply.error(status, &seen, &error).await }
+        })
+    }
+
     #[must_use]
     pub fn result(self, method: &str, raw: &str) -> Self {
         let raw = raw.to_owned();
@@ -59,15 +136,22 @@ impl ModernServer {
     }
 
     pub fn start_at(&self, net: &Net, authority: &str) -> Upstream {
+        self.start_as(net, authority, Receiver::Modern)
+    }
+
+    /// Behind legacy clients only.
+    pub fn start_bridged(&self, net: &Net) -> Upstream {
+        self.start_as(net, "up.test", Receiver::Bridged)
+    }
+
+    fn start_as(&self, net: &Net, authority: &str, receiver: Receiver) -> Upstream {
         let server = self.clone();
-        net.serve(authority, Receiver::Modern, handler(move |seen, reply| server.clone().answer(seen, reply)))
+        net.serve(authority, receiver, handler(move |seen, reply| server.clone().answer(seen, reply)))
     }
 
     /// For tests in which it has taken a legacy server's place and is sent what it does not know.
     pub fn start_unchecked(&self, net: &Net) -> Upstream {
-        let server = self.clone();
-        let answer = handler(move |seen, reply| server.clone().answer(seen, reply));
-        net.serve("up.test", Receiver::Unchecked, answer)
+        self.start_as(net, "up.test", Receiver::Unchecked)
     }
 
     pub async fn answer(self, seen: Arc<Seen>, reply: Reply) {

@@ -20,8 +20,13 @@ pub struct Old {
 impl Old {
     /// The request that opens a session, with a capability of every kind.
     pub fn initialize(version: &str) -> Ask {
+        Self::initialize_with(version, r#"{"roots":{},"sampling":{},"elicitation":{}}"#)
+    }
+
+    /// The same with these capabilities, as raw JSON.
+    pub fn initialize_with(version: &str, capabilities: &str) -> Ask {
         Ask::old("initialize").id("0").params(&format!(
-            r#""protocolVersion":"{version}","capabilities":{{"roots":{{}},"sampling":{{}},"elicitation":{{}}}},"clientInfo":{{"name":"{NAME}","version":"1"}}"#
+            r#""protocolVersion":"{version}","capabilities":{capabilities},"clientInfo":{{"name":"{NAME}","version":"1"}}"#
         ))
     }
 
@@ -33,15 +38,25 @@ impl Old {
     pub async fn open_as(proxy: &Proxy, version: &str, token: Option<&str>) -> Self {
         let ask = Self::initialize(version);
         let done = proxy.send(&token.map_or(ask.clone(), |token| ask.bearer(token))).await;
-        let agreed = done.result()["protocolVersion"].as_str().expect("a version").to_owned();
-        let old = Self {
-            session: done.headers.get("mcp-session-id"),
-            version: (agreed.as_str() >= "2025-06-18").then_some(agreed),
-            token: token.map(str::to_owned),
-        };
+        Self::initialized(proxy, &done, token).await
+    }
+
+    /// What is left of the handshake when `initialize` has been answered.
+    pub async fn initialized(proxy: &Proxy, done: &Done, token: Option<&str>) -> Self {
+        let old = Self::answered(done, token);
         let accepted = proxy.send(&old.note("notifications/initialized")).await;
         assert_eq!(accepted.status, 202, "{}", accepted.raw);
         old
+    }
+
+    /// What a client remembers of the answer to `initialize`.
+    pub fn answered(done: &Done, token: Option<&str>) -> Self {
+        let agreed = done.result()["protocolVersion"].as_str().expect("a version").to_owned();
+        Self {
+            session: done.headers.get("mcp-session-id"),
+            version: (agreed.as_str() >= "2025-06-18").then_some(agreed),
+            token: token.map(str::to_owned),
+        }
     }
 
     pub async fn latest(proxy: &Proxy) -> Self {

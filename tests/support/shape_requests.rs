@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::net::Receiver;
-use super::{Seen, shape_answers};
+use super::{Seen, shape_answers, shape_envelope};
 
 pub const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 const MODERN: &str = "2026-07-28";
@@ -25,6 +25,9 @@ pub fn faults(receiver: Receiver, authority: &str, seen: &Seen) -> Vec<String> {
         return checks.found;
     }
     checks.http(authority);
+    if receiver == Receiver::Bridged {
+        checks.found.extend(shape_envelope::faults(seen));
+    }
     if seen.verb == "POST" {
         match super::rpc::value(&seen.body) {
             Ok(message) => checks.message(receiver, &message),
@@ -79,7 +82,8 @@ impl Checks<'_> {
         self.that(message.is_object(), "a message is an object, never a batch");
         self.that(message["jsonrpc"] == "2.0", "jsonrpc is 2.0");
         let Some(method) = message["method"].as_str() else {
-            self.that(receiver == Receiver::Legacy, "a modern server is sent no responses");
+            let takes = matches!(receiver, Receiver::Legacy | Receiver::Dual);
+            self.that(takes, "a modern server is sent no responses");
             self.that(message.get("id").is_some_and(is_id), "a response has an id");
             for fault in shape_answers::faults(message) {
                 self.that(false, &fault);
@@ -95,9 +99,15 @@ impl Checks<'_> {
         self.params(method, &message["params"]);
         let probe = method == "server/discover"
             && self.seen.header("mcp-protocol-version").as_deref() == Some(MODERN);
+        let claims = self.seen.header("mcp-protocol-version").as_deref() == Some(MODERN);
         match receiver {
             Receiver::Legacy if !probe => self.legacy(method, message),
-            _ => self.modern(method, message),
+            Receiver::Dual if !claims => self.legacy(method, message),
+            Receiver::Legacy
+            | Receiver::Dual
+            | Receiver::Modern
+            | Receiver::Bridged
+            | Receiver::Unchecked => self.modern(method, message),
         }
     }
 

@@ -21,6 +21,8 @@ pub struct Reader {
     data: Option<String>,
     id: String,
     ready: VecDeque<Event>,
+    /// How long to wait before coming again, as the stream said it last, in milliseconds.
+    pub retry: Option<u64>,
     /// Every field name seen, in order; a comment counts as the empty name.
     pub fields: Vec<String>,
 }
@@ -63,6 +65,7 @@ impl Reader {
         match name {
             "id" => value.clone_into(&mut self.id),
             "event" => value.clone_into(&mut self.kind),
+            "retry" => self.retry = value.parse().ok(),
             "data" => match &mut self.data {
                 Some(data) => {
                     data.push('\n');

@@ -1,0 +1,17 @@
+//! A legacy client before a modern server: one test or more for each rule (columns L>M, B2 to B16), vector (D57-D64,
+//! D69-D94, D99, D100, D102-D104, D111) and case that governs it, written from their text.
+//!
+//! Owns the tests; the peers stand in `support` (`user`, `stream`, `modern`, `calls`, `listens`, `shape_down`,
+//! `shape_envelope`), the setting that the tests share in `stage`.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod content;
+mod envelope;
+mod errors;
+mod initialize;
+mod mirror;
+mod output;
+mod results;
+mod stage;
+#[path = "../support/mod.rs"]
+mod support;
