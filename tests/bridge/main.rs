@@ -5,6 +5,7 @@
 //! `shape_envelope`), the setting that the tests share in `stage`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod batch;
 mod content;
 mod envelope;
 mod errors;
@@ -12,6 +13,8 @@ mod initialize;
 mod mirror;
 mod output;
 mod results;
+mod sessions;
 mod stage;
 #[path = "../support/mod.rs"]
 mod support;
+mod tokens;

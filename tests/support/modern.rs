@@ -48,7 +48,11 @@ pub fn asks(entries: &[(&str, &str)], state: Option<&str>) -> String {
 #[derive(Clone, Default)]
 pub struct ModernServer {
     handlers: HashMap<String, Handler>,
+    guard: Option<Guard>,
 }
+
+/// Whether a token (empty: none) is taken.
+type Guard = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 impl ModernServer {
     pub fn new() -> Self {
@@ -131,6 +135,13 @@ impl ModernServer {
         self
     }
 
+    /// Everything that comes without a token that is taken gets 401 and a challenge.
+    #[must_use]
+    pub fn guarded(mut self, takes: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.guard = Some(Arc::new(takes));
+        self
+    }
+
     pub fn start(&self, net: &Net) -> Upstream {
         self.start_at(net, "up.test")
     }
@@ -155,6 +166,11 @@ impl ModernServer {
     }
 
     pub async fn answer(self, seen: Arc<Seen>, reply: Reply) {
+        let token = seen.header("authorization").unwrap_or_default();
+        let token = token.strip_prefix("Bearer ").unwrap_or_default();
+        if self.guard.as_ref().is_some_and(|takes| !takes(token)) {
+            return reply.with("WWW-Authenticate", "Bearer error=\"invalid_token\"").empty(401).await;
+        }
         let brief = seen.brief();
         let version = seen.header("mcp-protocol-version").unwrap_or_default();
         let request = seen.verb == "POST" && !brief.starts_with("notifications/") && brief != "initialize";
