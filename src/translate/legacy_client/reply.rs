@@ -4,7 +4,7 @@
 //! else passes as it was written. An answer that does not fit, and an error, have no place in `inputResponses`: they end the call,
 //! and the words say why. Rules: A4.15, A6.6, A8.6, A8.7, A8.11-A8.15, B2.6, B2.7, B10.4, X5; vectors D84, D88, D91.
 
-use super::super::declared::object;
+use super::super::declared::{UNBOUNDED, object};
 use super::super::question::{is, items, present};
 use super::form::Fields;
 use super::round::{Kind, Wrong, plain};
@@ -92,6 +92,12 @@ impl Restore {
         }
         Ok(edit.finish(&object))
     }
+}
+
+/// Whether the user accepted, by the value that [`Restore::answer`] gave for an elicitation.
+pub fn accepts(value: &Bytes) -> bool {
+    let action = object(value, whole(value), UNBOUNDED).and_then(|answer| answer.first(value, "action"));
+    action.and_then(|span| string(value, span)).is_some_and(|action| action == "accept")
 }
 
 /// What only other messages or revisions have (B2.7).

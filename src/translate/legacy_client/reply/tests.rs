@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::super::round::tests::{LIMITS, client, one, response, result};
-use super::Restore;
+use super::{Restore, accepts};
 
 const FORM: (&str, &str) = (
     "elicitation/create",
@@ -71,6 +71,14 @@ fn d90_an_answer_to_a_url() {
     );
     assert_eq!(answered(URL, r#"{"action":"decline"}"#).unwrap(), r#"{"action":"decline"}"#);
     answered(URL, "{}").unwrap_err();
+    for (value, accepted) in [
+        (r#"{"action":"accept"}"#, true),
+        (r#"{"content":{},"action":"\u0061ccept"}"#, true),
+        (r#"{"action":"decline"}"#, false),
+        (r#"{"roots":[]}"#, false),
+    ] {
+        assert_eq!(accepts(&value.into()), accepted, "{value}");
+    }
 }
 
 /// A4.15, A8.11, A8.12.
