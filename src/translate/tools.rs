@@ -6,7 +6,7 @@
 
 use super::declared::{UNBOUNDED, object, once};
 use super::legacy_client::mirror;
-use super::schema::{Place, below, items};
+use super::schema::{Place, items, walk};
 use crate::wire::json::{Kind, Object, Span, Splice};
 use crate::wire::jsonrpc::string;
 use bytes::Bytes;
@@ -151,24 +151,12 @@ pub(super) fn may_be_annotated(schema: &[u8]) -> bool {
 }
 
 /// Takes the annotation out wherever a schema may stand below `root`, and nowhere else: in `const`, `default`,
-/// `enum`, `examples` it is data, under `properties` a property's name. Uses a list of places in place of recursion.
+/// `enum`, `examples` it is data, under `properties` a property's name.
 fn strip_annotations(splice: &mut Splice<'_>, text: &Bytes, root: &Object) {
-    let places = |schema: &Object| -> Vec<(Span, Place)> {
-        below(text, schema).map(|(member, place)| (member.value, place)).collect()
-    };
-    let mut open = places(root);
-    while let Some((span, place)) = open.pop() {
-        match place {
-            Place::Array => open.extend(items(text, span).into_iter().map(|item| (item, Place::Schema))),
-            Place::Map => {
-                let Some(map) = object(text, span, UNBOUNDED) else { continue };
-                open.extend(map.members.iter().map(|member| (member.value, Place::Schema)));
-            }
-            Place::Schema => {
-                let Some(schema) = object(text, span, UNBOUNDED) else { continue };
-                splice.rewrite(&schema, |member| !member.is(text, ANNOTATION), "");
-                open.extend(places(&schema));
-            }
+    walk(text, root.span, Place::of, |schema, _| {
+        // The root itself has its edits already.
+        if schema.span != root.span && schema.first(text, ANNOTATION).is_some() {
+            splice.rewrite(schema, |member| !member.is(text, ANNOTATION), "");
         }
-    }
+    });
 }

@@ -65,7 +65,7 @@ fn audio(splice: &mut Splice<'_>, text: &Bytes, block: &Object, index: usize) {
 fn link(splice: &mut Splice<'_>, text: &Bytes, block: &Object) {
     let part = |name| once(block, text, name).and_then(|span| string(text, span));
     let mut words = String::new();
-    if let Some(name) = part("title").or_else(|| part("name")) {
+    if let Some(name) = part("name") {
         words.push_str(&name);
         words.push_str(": ");
     }

@@ -5,8 +5,8 @@
 //! refusal (`upstream`). Rules: A5.10, A5.15, A13.2, A13.3; vectors D78, D79; case C67; spec basic/transports/streamable-http,
 //! "Custom Headers from Tool Parameters".
 
-use crate::translate::declared::{UNBOUNDED, object, once};
-use crate::translate::schema::{Place, below, items};
+use crate::translate::declared::{object, once};
+use crate::translate::schema::{Place, Way, walk};
 use crate::translate::tools::{ANNOTATION, may_be_annotated};
 use crate::wire::headers::{MCP_PARAM_PREFIX, encode_value};
 use crate::wire::json::{Kind, Limits, Object, Span};
@@ -132,70 +132,29 @@ pub(super) fn of(text: &[u8], schema: &Object) -> Result<Mirrors, Invalid> {
     if !may_be_annotated(schema.span.of(text)) {
         return Ok(Mirrors::default());
     }
-    let mut walk =
-        Walk { text, seen: HashSet::new(), chain: Vec::new(), open: Vec::new(), found: Vec::new() };
-    walk.open.push((schema.span, Place::Schema, Reach::Chain(None)));
-    while let Some((span, place, reach)) = walk.open.pop() {
-        walk.at(span, place, reach)?;
+    let mut found = Found::default();
+    let mut invalid = None;
+    walk(text, schema.span, Place::of, |here, way| {
+        if invalid.is_none() && here.first(text, ANNOTATION).is_some() {
+            invalid = found.annotation(text, here, way).err();
+        }
+    });
+    match invalid {
+        Some(invalid) => Err(invalid),
+        None => Ok(Mirrors(found.mirrors.into())),
     }
-    Ok(Mirrors(walk.found.into()))
 }
 
-/// How a place was come to.
-#[derive(Debug, Clone, Copy)]
-enum Reach {
-    /// By `properties` alone: the last link, or none at the root.
-    Chain(Option<usize>),
-    Else,
-}
-
-/// A walk over the schemas of one tool, from the outside in, by a list of places in place of recursion.
-struct Walk<'a> {
-    text: &'a [u8],
-    open: Vec<(Span, Place, Reach)>,
-    /// Names of properties, each with the link before it.
-    chain: Vec<(Box<str>, Option<usize>)>,
+/// What a walk over the schemas of one tool has found.
+#[derive(Default)]
+struct Found {
     seen: HashSet<HeaderName>,
-    found: Vec<Mirror>,
+    mirrors: Vec<Mirror>,
 }
 
-impl Walk<'_> {
-    fn at(&mut self, span: Span, place: Place, reach: Reach) -> Result<(), Invalid> {
-        let text = self.text;
-        if place == Place::Array {
-            self.open.extend(items(text, span).into_iter().map(|item| (item, Place::Schema, Reach::Else)));
-            return Ok(());
-        }
-        // `true` and `false` are schemas too.
-        let Some(here) = object(text, span, UNBOUNDED) else { return Ok(()) };
-        if place == Place::Map {
-            for member in &here.members {
-                let reach = match (reach, member.name(text)) {
-                    (Reach::Chain(link), Some(name)) => {
-                        self.chain.push((name.into(), link));
-                        Reach::Chain(Some(self.chain.len() - 1))
-                    }
-                    // A name that is no text cannot be asked for.
-                    (Reach::Chain(_), None) | (Reach::Else, _) => Reach::Else,
-                };
-                self.open.push((member.value, Place::Schema, reach));
-            }
-            return Ok(());
-        }
-        self.annotation(&here, reach)?;
-        for (member, place) in below(text, &here) {
-            let chained = member.is(text, "properties");
-            self.open.push((member.value, place, if chained { reach } else { Reach::Else }));
-        }
-        Ok(())
-    }
-
-    fn annotation(&mut self, schema: &Object, reach: Reach) -> Result<(), Invalid> {
-        let text = self.text;
-        if schema.first(text, ANNOTATION).is_none() {
-            return Ok(());
-        }
-        let Reach::Chain(Some(mut link)) = reach else { return Err(Invalid::Place) };
+impl Found {
+    fn annotation(&mut self, text: &[u8], schema: &Object, way: Way<'_>) -> Result<(), Invalid> {
+        let path = way.properties().filter(|path| !path.is_empty()).ok_or(Invalid::Place)?;
         let name = once(schema, text, ANNOTATION).and_then(|span| string(text, span)).ok_or(Invalid::Name)?;
         let header = (!name.is_empty()).then(|| format!("{MCP_PARAM_PREFIX}{name}"));
         let header = header.and_then(|header| HeaderName::from_bytes(header.as_bytes()).ok());
@@ -207,20 +166,10 @@ impl Walk<'_> {
         if !self.seen.insert(header.clone()) {
             return Err(Invalid::Twice);
         }
-        if self.found.len() == MOST {
+        if self.mirrors.len() == MOST {
             return Err(Invalid::TooMany);
         }
-        let mut path = Vec::new();
-        loop {
-            let (name, before) = &self.chain[link];
-            path.push(name.clone());
-            match before {
-                Some(before) => link = *before,
-                None => break,
-            }
-        }
-        path.reverse();
-        self.found.push(Mirror { header, path: path.into() });
+        self.mirrors.push(Mirror { header, path: path.into() });
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 //! lead elsewhere. Does not own the values (`result`). Rule: B6; vectors D57-D59.
 
 use crate::translate::declared::{UNBOUNDED, object, once};
-use crate::translate::schema::{Place, items};
+use crate::translate::schema::{Place, walk};
 use crate::wire::json::{Kind, Member, Object, Span, Splice, quote};
 use crate::wire::jsonrpc::string;
 use bytes::Bytes;
@@ -70,42 +70,35 @@ fn references(splice: &mut Splice<'_>, text: &Bytes, root: &Object, dialect: &st
     let base = if dialect.contains("draft-04") { "id" } else { "$id" };
     let recursive = dialect.contains("2019-09")
         && once(root, text, "$recursiveAnchor").is_none_or(|span| span.of(text) != b"true");
-    let mut open = vec![(root.span, Place::Schema)];
-    while let Some((span, place)) = open.pop() {
-        if place == Place::Array {
-            open.extend(items(text, span).into_iter().map(|item| (item, Place::Schema)));
-            continue;
-        }
-        let Some(here) = object(text, span, UNBOUNDED) else { continue };
-        if place == Place::Map {
-            open.extend(here.members.iter().map(|member| (member.value, Place::Schema)));
-            continue;
-        }
+    // What is found within a schema comes before the schema itself, so what it takes back stands last.
+    let mut found: Vec<(Span, Bytes)> = Vec::new();
+    walk(text, root.span, deeper, |here, _| {
         if here.first(text, base).is_some_and(|id| is_base(text, id)) {
-            continue;
+            while found.last().is_some_and(|(span, _)| span.start >= here.span.start) {
+                found.pop();
+            }
+            return;
         }
         for member in &here.members {
             match member.name(text).as_deref() {
-                Some("$ref" | "$dynamicRef") => reference(splice, text, member.value),
+                Some("$ref" | "$dynamicRef") => found.extend(reference(text, member.value)),
                 // Beside a `$ref` it would be a second one; that pair is left as it is.
                 Some("$recursiveRef") if recursive && here.first(text, "$ref").is_none() => {
-                    recursive_reference(splice, text, member);
+                    found.extend(recursive_reference(text, member).into_iter().flatten());
                 }
-                name => open.extend(
-                    name.and_then(|name| deeper(name, member.value.of(text)))
-                        .map(|place| (member.value, place)),
-                ),
+                Some(_) | None => {}
             }
         }
-    }
+    });
+    found.into_iter().for_each(|(span, with)| splice.replace(span, with));
 }
 
 /// Where references may stand below a keyword. Also below one that no revision defines: a reference may lead there.
-fn deeper(name: &str, value: &[u8]) -> Option<Place> {
+fn deeper(name: &str, value: Kind) -> Option<Place> {
     if matches!(name, "const" | "enum" | "default" | "examples") {
         return None;
     }
-    Place::of(name, value).or_else(|| match Kind::of(value)? {
+    Place::of(name, value).or(match value {
         Kind::Object => Some(Place::Schema),
         Kind::Array => Some(Place::Array),
         Kind::String | Kind::Number | Kind::Bool | Kind::Null => None,
@@ -117,26 +110,20 @@ fn is_base(text: &[u8], id: Span) -> bool {
     !string(text, id).is_some_and(|id| id.starts_with('#'))
 }
 
-fn reference(splice: &mut Splice<'_>, text: &Bytes, value: Span) {
-    let Some(target) = string(text, value) else { return };
-    if target != "#" && !target.starts_with("#/") {
-        return;
-    }
+fn reference(text: &[u8], value: Span) -> Option<(Span, Bytes)> {
+    let target = string(text, value).filter(|target| target == "#" || target.starts_with("#/"))?;
     if value.of(text).starts_with(b"\"#") {
         let at = value.start + 2;
-        splice.replace(Span { start: at, end: at }, MOVED);
-    } else {
-        // The `#` itself is an escape.
-        splice.replace(value, quote(&format!("#{MOVED}{}", &target[1..])));
+        return Some((Span { start: at, end: at }, Bytes::from_static(MOVED.as_bytes())));
     }
+    // The `#` itself is an escape.
+    Some((value, Bytes::from(quote(&format!("#{MOVED}{}", &target[1..])))))
 }
 
 /// Without a `$recursiveAnchor` at the root it is a plain reference to the root (2019-09), which the root's new place is not.
-fn recursive_reference(splice: &mut Splice<'_>, text: &Bytes, member: &Member) {
-    if string(text, member.value).is_some_and(|target| target == "#") {
-        splice.replace(member.key, "$ref");
-        splice.replace(member.value, format!("\"#{MOVED}\""));
-    }
+fn recursive_reference(text: &[u8], member: &Member) -> Option<[(Span, Bytes); 2]> {
+    string(text, member.value).filter(|target| target == "#")?;
+    Some([(member.key, Bytes::from_static(b"$ref")), (member.value, Bytes::from(format!("\"#{MOVED}\"")))])
 }
 
 #[cfg(test)]
