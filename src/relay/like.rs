@@ -7,10 +7,11 @@
 use super::Relay;
 use crate::exchange::{Fault, FaultKind};
 use crate::telemetry::metrics::Meter;
-use crate::upstream::era::Side;
+use crate::upstream::era::{Serves, Side};
 use crate::upstream::legacy::{Carries, Passage, Passed};
 use crate::upstream::modern::is_event_stream;
 use crate::upstream::{Upstream, UpstreamBody};
+use crate::wire::headers::MCP_SESSION_ID;
 use crate::wire::version::Era;
 use hyper::Response;
 use std::sync::Arc;
@@ -31,7 +32,9 @@ impl Relay {
         meter: &Meter,
     ) -> Result<Like, Fault> {
         let initializes = matches!(passage.carries, Carries::Initialize(_));
-        let look = || upstream.era.of_legacy_client(passage.principal, &passage.headers, initializes);
+        let look = || {
+            upstream.era.of_legacy_client(passage.principal, &passage.headers, initializes, passage.askable)
+        };
         match look().await? {
             Side::Modern => return Ok(unlike(meter)),
             Side::Try => return Box::pin(self.attempt(upstream, passage, meter)).await,
@@ -74,8 +77,13 @@ impl Relay {
             }
             Ok(Passed::Response(_) | Passed::OtherEra(_)) | Err(_) => None,
         };
-        upstream.era.tried(answered.is_some());
-        match answered {
+        let serves = match &answered {
+            None => Serves::Nothing,
+            Some(response) if response.headers().contains_key(MCP_SESSION_ID) => Serves::Sessions,
+            Some(_) => Serves::Stateless,
+        };
+        upstream.era.tried(serves);
+        match answered.filter(|_| serves == Serves::Sessions || !passage.askable) {
             Some(response) => {
                 said(Era::Legacy, meter);
                 Ok(Like::Relayed(response))

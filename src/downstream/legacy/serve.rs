@@ -14,6 +14,7 @@ use crate::downstream::record::Record;
 use crate::exchange::{Fault, FaultKind, Principal};
 use crate::relay::Like;
 use crate::telemetry::metrics::{Ended, What};
+use crate::translate::legacy_client::initialize;
 use crate::upstream::legacy::{Carries, Passage};
 use crate::upstream::modern::is_event_stream;
 use crate::upstream::{Upstream, UpstreamBody};
@@ -53,7 +54,10 @@ impl Inner {
         }
         if !self.names_our_session(upstream, headers) {
             let Checked { carries, body, .. } = &checked;
-            let passage = passage(upstream, carries.clone(), headers, body.clone());
+            let mut passage = passage(upstream, carries.clone(), headers, body.clone());
+            if let (Carries::Initialize(_), Ok(Message::Request(request))) = (carries, message) {
+                passage.askable = initialize::read(request, limits).is_ok_and(|client| client.can.anything());
+            }
             if let Some(response) = self.pass(upstream, passage, record).await {
                 return Ok(Some(response));
             }
@@ -131,6 +135,7 @@ pub(super) fn passage(upstream: &Upstream, carries: Carries, headers: &HeaderMap
         principal: Principal::of(headers.get(AUTHORIZATION)),
         deadline: Instant::now() + upstream.settings.timeouts.request,
         streams: check::accepts(headers).event_stream,
+        askable: false,
         headers: headers.clone(),
     }
 }

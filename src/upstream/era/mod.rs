@@ -20,6 +20,7 @@ use crate::telemetry::metrics::{LikePair, Verdict};
 use crate::wire::version::Era;
 use hyper::HeaderMap;
 use presumption::Presumption;
+pub use presumption::Serves;
 use probe::Probed;
 use std::sync::Arc;
 
@@ -82,12 +83,14 @@ impl Detector {
 
     /// The side of the server at which the request of a legacy client goes on. Nothing is opened for it: a server that is
     /// not modern is sent what the client sent, and its own answer to `initialize` says what it is. One that is modern may
-    /// serve legacy clients as well, which is the better pair.
+    /// serve legacy clients as well, which is the better pair; unless it does so without sessions and the client is `askable`,
+    /// since what such a client declares would be lost.
     pub async fn of_legacy_client(
         &self,
         principal: Principal,
         client: &HeaderMap,
         initializes: bool,
+        askable: bool,
     ) -> Result<Side, Fault> {
         match self.shared.settings.era {
             EraSetting::Modern => return Ok(Side::Modern),
@@ -101,18 +104,24 @@ impl Detector {
         };
         Ok(match era {
             Era::Legacy => Side::Legacy,
-            Era::Modern if self.presumed.legacy_too() => Side::Legacy,
-            Era::Modern if initializes && self.presumed.claim_try() => Side::Try,
-            Era::Modern => Side::Modern,
+            Era::Modern => match self.presumed.serves() {
+                Serves::Sessions => Side::Legacy,
+                Serves::Stateless if initializes && askable => Side::Modern,
+                Serves::Stateless => Side::Legacy,
+                Serves::Nothing if initializes && self.presumed.claim_try() => Side::Try,
+                Serves::Nothing => Side::Modern,
+            },
         })
     }
 
     /// What the try of a legacy client's `initialize` has shown.
-    pub fn tried(&self, serves: bool) {
-        self.presumed.is_legacy_too(serves);
-        let how = if serves { LikePair::LegacyToo } else { LikePair::ModernOnly };
-        self.shared.metrics.like_pair(how);
-        tracing::debug!(upstream = %self.shared.settings.name, serves, "a modern server was asked whether it serves legacy clients too");
+    pub fn tried(&self, serves: Serves) {
+        self.presumed.tried(serves);
+        self.shared.metrics.like_pair(match serves {
+            Serves::Sessions | Serves::Stateless => LikePair::LegacyToo,
+            Serves::Nothing => LikePair::ModernOnly,
+        });
+        tracing::debug!(upstream = %self.shared.settings.name, ?serves, "a modern server was asked whether it serves legacy clients too");
     }
 
     /// A legacy client's request was refused as only a modern server refuses it: whether it is worth another look.
@@ -121,7 +130,7 @@ impl Detector {
         match self.verdicts.get(&self.endpoint) {
             Some(Era::Legacy) => self.contradicted(Era::Legacy),
             Some(Era::Modern) => {
-                self.presumed.is_legacy_too(false);
+                self.presumed.tried(Serves::Nothing);
                 true
             }
             None => calm && self.shared.settings.era == EraSetting::Auto,

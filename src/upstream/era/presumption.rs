@@ -19,12 +19,21 @@ pub(super) struct Presumption {
     state: Mutex<State>,
 }
 
+/// What a server known as modern does for legacy clients, as far as it has been tried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Serves {
+    #[default]
+    Nothing,
+    /// It answers them without sessions, so it can never ask them anything, nor tell them of changes.
+    Stateless,
+    Sessions,
+}
+
 #[derive(Debug, Default)]
 struct State {
     holds: bool,
     doubted: Option<Instant>,
-    /// A modern server has answered a legacy client's `initialize`.
-    legacy_too: bool,
+    serves: Serves,
     tried: Option<Instant>,
 }
 
@@ -45,18 +54,18 @@ impl Presumption {
             return false;
         }
         state.holds = false;
-        state.legacy_too = false;
+        state.serves = Serves::Nothing;
         state.doubted = Some(now);
         true
     }
 
     /// Whether the server, known as modern, serves legacy clients as well.
-    pub(super) fn legacy_too(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).legacy_too
+    pub(super) fn serves(&self) -> Serves {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).serves
     }
 
-    pub(super) fn is_legacy_too(&self, serves: bool) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).legacy_too = serves;
+    pub(super) fn tried(&self, serves: Serves) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).serves = serves;
     }
 
     /// Whether the last try is long enough ago for another; the first to ask gets the work.

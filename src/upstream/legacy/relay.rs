@@ -29,6 +29,8 @@ pub struct Passage {
     pub deadline: Instant,
     /// Whether the client takes an event stream.
     pub streams: bool,
+    /// Of an `initialize`: whether the client declares that it can be asked something.
+    pub askable: bool,
 }
 
 /// What the request holds, which decides what counts as an answer.

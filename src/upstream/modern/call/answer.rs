@@ -48,7 +48,9 @@ impl Course<'_> {
                 let asked = round::read(response, body, most, shared.limits);
                 return asked.map(Leg::Asked).map_err(|fault| unusable(fault.to_string()));
             }
-            Kind::Unsupported(words) => return Err(unusable(words)),
+            Kind::Unsupported(words) => {
+                return Err(unusable(format!("the upstream server answered with {words}")));
+            }
         }
         let (call, revision) = (self.call, self.caller.client.revision);
         let unreadable = |fault: crate::translate::result::Unreadable| unusable(fault.to_string());

@@ -10,14 +10,12 @@ use super::super::pace::{Pace, Step};
 use super::Course;
 use crate::config;
 use crate::exchange::{Ask, Event, Fault, FaultKind, Outcome};
-use crate::telemetry::metrics::{ClientAnswer, QuestionKind};
-use crate::translate::declared::object;
+use crate::telemetry::metrics::{ClientAnswer, QuestionKind, UpstreamLimit};
 use crate::translate::legacy_client::envelope::Round;
 use crate::translate::legacy_client::notify;
-use crate::translate::legacy_client::reply::{Refusal, Restore};
+use crate::translate::legacy_client::reply::{self, Refusal, Restore};
 use crate::translate::legacy_client::result;
 use crate::translate::legacy_client::round::{self, Asked, Entry, Kind};
-use crate::wire::json::{Limits, Span};
 use crate::wire::jsonrpc::Response;
 use crate::wire::method::Method;
 use bytes::Bytes;
@@ -52,6 +50,7 @@ struct Bounds {
     polls: usize,
     pace: std::time::Duration,
     answer: std::time::Duration,
+    bytes: usize,
 }
 
 impl Rounds {
@@ -61,6 +60,7 @@ impl Rounds {
             polls: settings.limits.polls,
             pace: settings.timeouts.pace,
             answer: settings.timeouts.answer,
+            bytes: settings.limits.question_bytes,
         };
         Self { settings, pace: None }
     }
@@ -89,6 +89,10 @@ impl Rounds {
             return Err(Stuck(words.into()));
         }
         let bounds = self.settings;
+        if asked.bytes() > bounds.bytes {
+            metrics.limit(UpstreamLimit::QuestionBytes);
+            return Err(Stuck("what the server asks is larger than limits.question_bytes".into()));
+        }
         let pace = self.pace.get_or_insert_with(|| Pace::new(bounds.rounds, bounds.polls, bounds.pace));
         for page in pace.completed(Some(&asked)) {
             course.sender.event(Event::Custom(notify::elicitation_complete(&page))).await;
@@ -177,7 +181,7 @@ async fn put(
             Ok(value) => {
                 shared.metrics.client_answer(ClientAnswer::Answered);
                 if let Some((url, page)) = &question.page
-                    && accepts(&value, shared.limits)
+                    && reply::accepts(&value)
                 {
                     pace.accepted(url, page);
                 }
@@ -197,13 +201,6 @@ async fn put(
         course.sender.event(Event::Withdrawn(question.id, told)).await;
     }
     Err(stuck)
-}
-
-/// Whether the user has agreed to open the page.
-fn accepts(value: &Bytes, limits: Limits) -> bool {
-    let whole = Span::new(0, value.len());
-    let action = object(value, whole, limits).and_then(|answer| answer.first(value, "action"));
-    action.is_some_and(|action| action.of(value) == b"\"accept\"")
 }
 
 fn label(kind: Kind) -> QuestionKind {
