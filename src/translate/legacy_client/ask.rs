@@ -16,6 +16,7 @@ use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
 use std::borrow::Cow;
 
+pub(super) mod block;
 pub(super) mod sampling;
 
 /// What goes to the client, and how its answer is read.

@@ -122,7 +122,7 @@ impl Form {
         }
         let required_span = present(text, schema.get(text, "required")?);
         let required = required_span.map(|span| {
-            let all = items(text, span, usize::MAX)?;
+            let all = items(text, span, limits.members)?;
             all.iter().map(|item| Some(string(text, *item)?.into_owned())).collect::<Option<Vec<_>>>()
         });
         let required = match required {
@@ -219,7 +219,7 @@ impl Fields {
     /// What was filled in, as the server's own form has it.
     pub(super) fn answer(&self, content: &Bytes, limits: Limits) -> Result<Bytes, Wrong> {
         let object = |text: &Bytes| object(text, Span::new(0, text.len()), limits);
-        let filled = object(content).ok_or("`content` must be an object")?;
+        let filled = object(content).ok_or("`content` cannot be read")?;
         let mut out: Vec<Bytes> = Vec::new();
         for member in &filled.members {
             let is_part = |split: &Split| split.parts.iter().any(|(name, _)| member.is(content, name));

@@ -6,6 +6,7 @@
 
 use super::super::declared::{UNBOUNDED, object};
 use super::super::question::{is, items, present};
+use super::ask::block::{Reader, block, list, push};
 use super::form::Fields;
 use super::round::{Kind, Wrong, plain};
 use crate::wire::json::{self, Limits, Member, Object, Span, Splice, compact};
@@ -166,7 +167,9 @@ fn form(answer: &Object, edit: &mut Edit<'_>, fields: Option<&Fields>, limits: L
 
 /// Strings, numbers, booleans and lists of strings (A8.6); `null` is what is not there (C32).
 fn values(part: &Bytes, limits: Limits) -> Result<Bytes, Wrong> {
-    let content = object(part, whole(part), limits).ok_or("`content` must be an object")?;
+    let content = object(part, whole(part), limits);
+    let most = limits.members;
+    let content = content.ok_or_else(|| format!("`content` must be an object of at most {most} fields"))?;
     let mut none = false;
     for member in &content.members {
         let fits = match json::Kind::of(member.value.of(part)) {
@@ -233,12 +236,20 @@ fn sampling(answer: &Object, edit: &mut Edit<'_>, limits: Limits) -> Result<(), 
         Some(_) | None => {}
     }
     own_meta(answer, edit, limits)?;
-    let content = answer.get(text, "content")?.ok_or(BLOCKS)?;
-    if is(text, Some(content), json::Kind::Array) {
-        let all = items(text, content, usize::MAX).ok_or(BLOCKS)?;
-        return all.into_iter().try_for_each(|item| block(edit, item, limits));
-    }
-    block(edit, content, limits)
+    let content = answer.get(text, "content")?.ok_or("`content` is missing")?;
+    let inner = text.slice(content.range());
+    // The server is the reader.
+    let reader = Reader { sound: true, values: true };
+    let instead = if is(text, Some(content), json::Kind::Array) {
+        list(&inner, |part, out| {
+            let instead = block(&part, reader, &mut false, limits)?;
+            Ok(push(part, instead, out))
+        })?
+    } else {
+        block(&inner, reader, &mut false, limits)?
+    };
+    instead.into_iter().for_each(|with| edit.splice.replace(content, with));
+    Ok(())
 }
 
 /// The message's own `_meta` stays (A4.15), but for what other messages have in it.
@@ -258,37 +269,6 @@ fn own_meta(answer: &Object, edit: &mut Edit<'_>, limits: Limits) -> Result<(), 
     } else {
         edit.splice.rewrite(&meta, |member| !other(member), "");
     }
-    Ok(())
-}
-
-const BLOCKS: &str = "`content` must be a content block of sampling, or a list of them";
-
-fn block(edit: &mut Edit<'_>, span: Span, limits: Limits) -> Result<(), Wrong> {
-    use json::Kind::{Array, Object, String};
-    let text = edit.text;
-    let block = object(text, span, limits).ok_or(BLOCKS)?;
-    let kind = block.get(text, "type")?.and_then(|span| string(text, span));
-    let members: &[(&str, json::Kind)] = match kind.as_deref() {
-        Some("text") => &[("text", String)],
-        Some("image" | "audio") => &[("data", String), ("mimeType", String)],
-        Some("tool_use") => &[("id", String), ("name", String), ("input", Object)],
-        Some("tool_result") => &[("toolUseId", String), ("content", Array)],
-        _ => return Err(BLOCKS.into()),
-    };
-    for (name, kind) in members {
-        if !is(text, block.get(text, name)?, *kind) {
-            return Err(BLOCKS.into());
-        }
-    }
-    for name in ["annotations", "_meta"] {
-        if present(text, block.get(text, name)?).is_some_and(|span| !is(text, Some(span), Object)) {
-            return Err(format!("`{name}` of a content block must be an object").into());
-        }
-    }
-    let null = |member: &Member| {
-        member.value.of(text) == b"null" && (member.is(text, "annotations") || member.is(text, "_meta"))
-    };
-    edit.splice.rewrite(&block, |member| !null(member), "");
     Ok(())
 }
 

@@ -1,18 +1,18 @@
 //! The params of `sampling/createMessage` as a legacy client's revision has them.
 //!
-//! Owns what of them can be read, whether they need a client that knows tools, lists of blocks for clients that have one block
-//! a message, sound for clients that have none, and values of tools that are no object. Rules: A4.17, A6.2, A6.6, A6.7, A8.9, A8.10;
-//! vector D92.
+//! Owns what of them can be read, whether they need a client that knows tools, and lists of blocks for clients that have one block
+//! a message. The blocks themselves stand in `block`. Rules: A4.17, A6.7, A8.9, A8.10; vector D92.
 
 use super::super::super::declared::object;
 use super::super::super::question::{is, is_integer, items, present};
 use super::super::initialize::Client;
 use super::super::output::{self, Output};
-use super::super::round::{Wrong, quoted};
+use super::super::round::Wrong;
+use super::block::{Reader, array, block, list, options, push, whole, written};
 use crate::wire::json::{Kind, Limits, Object, Span, Splice};
 use crate::wire::jsonrpc::string;
 use crate::wire::version::LegacyRevision;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 /// What is written otherwise.
 #[derive(Debug, Default)]
@@ -100,61 +100,6 @@ fn changes(
     Ok(changes)
 }
 
-/// Which of the named members are `null`, as some serialisers write what is not there (C32); the others must fit.
-fn options(text: &[u8], object: &Object, table: &[(&'static str, Kind)]) -> Result<Vec<&'static str>, Wrong> {
-    let mut none = Vec::new();
-    for (name, kind) in table {
-        let Some(span) = object.get(text, name)? else { continue };
-        if present(text, Some(span)).is_none() {
-            none.push(*name);
-        } else if !is(text, Some(span), *kind) {
-            return Err(format!("`{name}` must be {}", word(*kind)).into());
-        }
-    }
-    Ok(none)
-}
-
-fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Object => "an object",
-        Kind::Array => "a list",
-        Kind::String => "a string",
-        Kind::Number => "a number",
-        Kind::Bool => "true or false",
-        Kind::Null => "null",
-    }
-}
-
-/// The array `part` with what `each` makes of its items; `None` if all stay as they are.
-fn list(
-    part: &Bytes,
-    mut each: impl FnMut(Bytes, &mut Vec<Bytes>) -> Result<bool, Wrong>,
-) -> Result<Option<Bytes>, Wrong> {
-    let mut out = Vec::new();
-    let mut changed = false;
-    for item in items(part, whole(part), usize::MAX).unwrap_or_default() {
-        changed |= each(part.slice(item.range()), &mut out)?;
-    }
-    Ok(changed.then(|| array(&out)))
-}
-
-fn array(items: &[Bytes]) -> Bytes {
-    let mut out = BytesMut::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 2);
-    out.put_u8(b'[');
-    for (at, item) in items.iter().enumerate() {
-        if at > 0 {
-            out.put_u8(b',');
-        }
-        out.put_slice(item);
-    }
-    out.put_u8(b']');
-    out.freeze()
-}
-
-fn whole(part: &Bytes) -> Span {
-    Span::new(0, part.len())
-}
-
 /// Says whether what it puts out is anything but `part`.
 fn message(
     part: &Bytes,
@@ -172,6 +117,7 @@ fn message(
     let gone = options(part, &object, &[("_meta", Kind::Object)])?;
     let content = object.get(part, "content")?.ok_or(MESSAGE)?;
     let inner = part.slice(content.range());
+    let reader = Reader { sound: revision >= LegacyRevision::V2025_03_26, values: false };
     let single = !is(part, Some(content), Kind::Array);
     let all =
         if single { vec![whole(&inner)] } else { items(&inner, whole(&inner), usize::MAX).ok_or(MESSAGE)? };
@@ -179,7 +125,7 @@ fn message(
     let mut blocks = Vec::with_capacity(all.len());
     for item in all {
         let item = inner.slice(item.range());
-        let instead = block(&item, revision, tools, limits)?;
+        let instead = block(&item, reader, tools, limits)?;
         changed |= instead.is_some();
         blocks.push(instead.unwrap_or(item));
     }
@@ -191,85 +137,8 @@ fn message(
         return Ok(true);
     }
     let blocks = changed.then(|| (content, if single { blocks.concat().into() } else { array(&blocks) }));
-    let changed = written(part, &object, &gone, blocks);
-    let is_changed = changed.is_some();
-    out.push(changed.unwrap_or_else(|| part.clone()));
-    Ok(is_changed)
-}
-
-/// `part` without the members in `gone` and with `edit`; `None` if that is no change.
-fn written(part: &Bytes, object: &Object, gone: &[&str], edit: Option<(Span, Bytes)>) -> Option<Bytes> {
-    if gone.is_empty() && edit.is_none() {
-        return None;
-    }
-    let mut splice = Splice::new(part);
-    if let Some((span, with)) = edit {
-        splice.replace(span, with);
-    }
-    splice.rewrite(object, |member| !gone.iter().any(|name| member.is(part, name)), "");
-    Some(splice.finish().to_bytes())
-}
-
-/// What stands in a content block's place, if it cannot stay.
-fn block(
-    part: &Bytes,
-    revision: LegacyRevision,
-    tools: &mut bool,
-    limits: Limits,
-) -> Result<Option<Bytes>, Wrong> {
-    const BLOCK: &str = "`content` must be a content block or a list of them";
-    let object = object(part, whole(part), limits).ok_or(BLOCK)?;
-    let kind = object.get(part, "type")?.and_then(|span| string(part, span)).ok_or(BLOCK)?;
-    let mut gone = options(part, &object, &[("_meta", Kind::Object), ("annotations", Kind::Object)])?;
-    let mut edit = None;
-    match &*kind {
-        "text" => needs(part, &object, "text", &[("text", Kind::String)])?,
-        "image" | "audio" => {
-            needs(part, &object, &kind, &[("data", Kind::String), ("mimeType", Kind::String)])?;
-            if &*kind == "audio" && revision < LegacyRevision::V2025_03_26 {
-                let mime = object.get(part, "mimeType")?.and_then(|span| string(part, span));
-                return Ok(Some(silent(&mime.unwrap_or_default())));
-            }
-        }
-        "tool_use" => {
-            *tools = true;
-            let members = [("id", Kind::String), ("name", Kind::String), ("input", Kind::Object)];
-            needs(part, &object, "tool_use", &members)?;
-        }
-        "tool_result" => {
-            *tools = true;
-            needs(part, &object, "tool_result", &[("toolUseId", Kind::String), ("content", Kind::Array)])?;
-            gone.extend(options(part, &object, &[("isError", Kind::Bool)])?);
-            let value = object.get(part, "structuredContent")?;
-            // A6.6. `null` is a value here (B6.3).
-            edit = value
-                .filter(|span| !is(part, Some(*span), Kind::Object))
-                .map(|span| (span, [b"{\"result\":".as_slice(), span.of(part), b"}"].concat().into()));
-        }
-        kind => {
-            return Err(format!(
-                "a content block of type {:?} is not for sampling",
-                super::super::round::plain(kind)
-            )
-            .into());
-        }
-    }
-    Ok(written(part, &object, &gone, edit))
-}
-
-fn needs(part: &[u8], object: &Object, block: &str, members: &[(&str, Kind)]) -> Result<(), Wrong> {
-    for (name, kind) in members {
-        if !is(part, object.get(part, name)?, *kind) {
-            return Err(format!("`{name}` of a {block} block must be {}", word(*kind)).into());
-        }
-    }
-    Ok(())
-}
-
-/// What stands for sound where there is none (A6.2).
-fn silent(mime: &str) -> Bytes {
-    let note = quoted(&format!("[audio {mime} omitted]"));
-    [b"{\"type\":\"text\",\"text\":".as_slice(), &note, b"}"].concat().into()
+    let instead = written(part, &object, &gone, blocks);
+    Ok(push(part.clone(), instead, out))
 }
 
 /// A tool for the model. Its schema of results becomes an object's, as the results in messages do (A6.6).
@@ -337,10 +206,8 @@ fn preferences(part: &Bytes, limits: Limits) -> Result<Option<Bytes>, Wrong> {
 
 fn hint(part: Bytes, out: &mut Vec<Bytes>, limits: Limits) -> Result<bool, Wrong> {
     let hint = object(&part, whole(&part), limits).ok_or("`hints` must be a list of objects")?;
-    let changed = written(&part, &hint, &options(&part, &hint, &[("name", Kind::String)])?, None);
-    let is_changed = changed.is_some();
-    out.push(changed.unwrap_or(part));
-    Ok(is_changed)
+    let instead = written(&part, &hint, &options(&part, &hint, &[("name", Kind::String)])?, None);
+    Ok(push(part, instead, out))
 }
 
 fn choice(part: &Bytes, limits: Limits) -> Result<Option<Bytes>, Wrong> {

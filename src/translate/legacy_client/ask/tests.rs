@@ -118,6 +118,17 @@ fn a6_6_values_of_tools_are_objects_for_2025_11_25() {
         assert_eq!(sampled("2025-11-25", &given(value)), given(&format!(r#"{{"result":{value}}}"#)));
     }
     assert_eq!(sampled("2025-11-25", &given(r#"{"a":1.0}"#)), given(r#"{"a":1.0}"#));
+    let nested = |content: &str| {
+        let block = format!(r#"{{"type":"tool_result","toolUseId":"t","content":[{content}]}}"#);
+        format!(r#"{{"messages":[{{"role":"user","content":{block}}}],"maxTokens":1}}"#)
+    };
+    let link = r#"{"type":"resource_link","name":"n","uri":"a:b"}"#;
+    let resource = r#"{"type":"resource","resource":{"uri":"a:b","text":""}}"#;
+    let text = r#"{"type":"text","text":"","_meta":null}"#;
+    assert_eq!(
+        sampled("2025-11-25", &nested(&[link, resource, text].join(","))),
+        nested(&[link, resource, r#"{"type":"text","text":""}"#].join(","))
+    );
     let entry = one("sampling/createMessage", &given("{}")).unwrap();
     assert!(entry.ask(1, &client("2025-06-18"), None).is_err());
 }
@@ -196,6 +207,12 @@ fn a8_9_sampling_that_no_client_could_read_is_refused() {
         message(r#"{"type":"tool_result","content":[]}"#),
         message(r#"{"type":"tool_result","toolUseId":"i","content":[],"isError":1}"#),
         message(r#"{"type":"text","text":"","annotations":1}"#),
+        message(r#"{"type":"tool_result","toolUseId":"i","content":[1]}"#),
+        message(
+            r#"{"type":"tool_result","toolUseId":"i","content":[{"type":"tool_use","id":"i","name":"n","input":{}}]}"#,
+        ),
+        message(r#"{"type":"tool_result","toolUseId":"i","content":[{"type":"resource_link","name":"n"}]}"#),
+        message(r#"{"type":"resource_link","name":"n","uri":"a:b"}"#),
         r#"{"messages":[{"role":"system","content":{"type":"text","text":""}}],"maxTokens":1}"#.to_owned(),
         r#"{"messages":[{"role":"user"}],"maxTokens":1}"#.to_owned(),
         r#"{"messages":[1],"maxTokens":1}"#.to_owned(),

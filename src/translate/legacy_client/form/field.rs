@@ -299,9 +299,9 @@ fn takes(text: &Bytes, object: &Object, limits: Limits) -> Result<Takes, Wrong> 
 fn choices(text: &Bytes, object: &Object, limits: Limits) -> Result<Option<Choices>, Wrong> {
     for keyword in ["enum", "oneOf", "anyOf"] {
         let Some(span) = present(text, object.get(text, keyword)?) else { continue };
-        let Some(list) = items(text, span, limits.members) else { continue };
+        let Some(list) = items(text, span, usize::MAX) else { continue };
         let all: Option<Vec<Choice>> = if keyword == "enum" {
-            let names = object.first(text, "enumNames").and_then(|span| items(text, span, limits.members));
+            let names = object.first(text, "enumNames").and_then(|span| items(text, span, usize::MAX));
             let names = names.unwrap_or_default();
             let each = |(at, value): (usize, &Span)| {
                 let title = names.get(at).filter(|span| is(text, Some(**span), Kind::String));

@@ -94,6 +94,8 @@ fn a4_15_an_answer_to_sampling() {
         with(r#"{"type":"audio","data":"","mimeType":""}"#, ""),
         with(&format!(r#"[{block},{{"type":"tool_use","id":"i","name":"n","input":{{"a":1e400}}}}]"#), ""),
         with("[]", ""),
+        // The server's revision has values of any kind.
+        with(r#"[{"type":"tool_result","toolUseId":"t","content":[],"structuredContent":[1]}]"#, ""),
     ] {
         assert_eq!(answered(SAMPLING, &same).unwrap(), same);
     }
