@@ -14,7 +14,7 @@ use crate::downstream::record::Record;
 use crate::telemetry::metrics::Ended;
 use crate::upstream::Upstream;
 use crate::upstream::legacy::Carries;
-use crate::wire::headers::LAST_EVENT_ID;
+use crate::wire::headers::{LAST_EVENT_ID, MCP_SESSION_ID};
 use crate::wire::jsonrpc::code;
 use hyper::{HeaderMap, Response, StatusCode};
 use std::sync::Arc;
@@ -30,6 +30,11 @@ impl Inner {
     ) -> Result<Option<Response<FrontBody>>, Refusal> {
         let Some(asked) = self.asked(upstream, headers) else { return Ok(None) };
         super::said(record);
+        if !headers.contains_key(MCP_SESSION_ID) {
+            let text = "GET and DELETE are served in a session; the Mcp-Session-Id header is missing";
+            let (status, code) = (StatusCode::METHOD_NOT_ALLOWED, code::INVALID_REQUEST);
+            return Err(Refusal::new(status, code, "no-session", text));
+        }
         let session = self.session(&asked, None).await?;
         if *carries == Carries::End {
             asked.sessions.end(&session);
