@@ -11,6 +11,7 @@ use super::legacy::session::{Gap, Next, Reader};
 use super::passing::BrokenOff;
 use super::record::Record;
 use crate::shutdown::Dormant;
+use crate::telemetry::metrics::Ended;
 use crate::wire::sse;
 use bytes::Bytes;
 use std::pin::Pin;
@@ -25,6 +26,8 @@ pub(super) struct Reading {
     ends: Ends,
     poll_after: Option<Duration>,
     poll: Option<Pin<Box<Dormant<Sleep>>>>,
+    /// That the process ends.
+    told: bool,
     over: bool,
 }
 
@@ -32,7 +35,8 @@ impl Reading {
     /// The polling time begins here.
     pub(super) fn new(reader: Reader, keep_alive: Duration, ends: Ends) -> Self {
         let poll_after = reader.poll_after();
-        Self { reader, keep_alive: KeepAlive::new(keep_alive), ends, poll_after, poll: None, over: false }
+        let keep_alive = KeepAlive::new(keep_alive);
+        Self { reader, keep_alive, ends, poll_after, poll: None, told: false, over: false }
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -49,32 +53,40 @@ impl Reading {
         }
         loop {
             match self.reader.poll_next(cx) {
-                Poll::Ready(Next::Bytes { bytes, ended, last }) => {
+                Poll::Ready(Next::Bytes { bytes, last }) => {
                     self.keep_alive.reset();
-                    self.over = last;
-                    if let (Some(ended), Some(record)) = (ended, record) {
-                        record.outcome(ended);
+                    if last {
+                        self.end(record);
                     }
                     return Poll::Ready(Some(Ok(bytes)));
                 }
-                Poll::Ready(Next::End) => return self.end(),
+                Poll::Ready(Next::End) => {
+                    self.end(record);
+                    return Poll::Ready(None);
+                }
                 Poll::Ready(Next::Broken) => {
                     self.over = true;
                     return Poll::Ready(Some(Err(BrokenOff.into())));
                 }
                 Poll::Pending => {}
             }
-            if self.ends.poll(cx).is_ready() {
-                if self.ends.quiet {
-                    return self.end();
+            if self.told || self.ends.poll(cx).is_ready() {
+                if self.told || self.ends.quiet {
+                    self.end(record);
+                    return Poll::Ready(None);
                 }
                 // What they are told is read above.
                 self.reader.cut_short();
-                self.ends.quiet = true;
+                self.told = true;
                 continue;
             }
             if self.is_polled(cx) {
-                return self.end();
+                self.over = true;
+                // It goes on, and is answered to whoever comes back.
+                if let Some(record) = record {
+                    record.outcome(Ended::Accepted);
+                }
+                return Poll::Ready(None);
             }
             break;
         }
@@ -89,9 +101,12 @@ impl Reading {
         Poll::Pending
     }
 
-    fn end(&mut self) -> Poll<Option<Result<Bytes, BoxError>>> {
+    /// Nothing comes any more.
+    fn end(&mut self, record: &mut Option<Record>) {
         self.over = true;
-        Poll::Ready(None)
+        if let (Some(record), Some(ended)) = (record, self.reader.ended()) {
+            record.outcome(ended);
+        }
     }
 
     /// The client is to come back for its answer.

@@ -43,7 +43,11 @@ impl Inner {
         }
         let resumed = headers.get(LAST_EVENT_ID).map(|id| session.resume(id.as_bytes()));
         let (reader, ends) = match resumed {
-            Some(Resumed::Stream(reader)) => (reader, Ends::after_last_words(self.shutdown.clone())),
+            Some(Resumed::Call(reader)) => (reader, Ends::after_last_words(self.shutdown.clone())),
+            Some(Resumed::Own(reader)) => {
+                self.follow(&asked, &session);
+                (reader, Ends::quietly(self.shutdown.clone()))
+            }
             Some(Resumed::Over) => {
                 let text = "nothing is left to be told on this stream";
                 return Err(Refusal::new(

@@ -20,14 +20,13 @@ mod track;
 
 pub(in crate::downstream) use row::Gap;
 pub(in crate::downstream) use state::{Entered, Resumed, Session, Use};
-
 pub(in crate::downstream) use track::{Next, Reader, Track};
 
 use crate::config;
 use crate::exchange::{Fault, FaultKind, Principal};
 use crate::seal::{self, Seal, SealError};
 use crate::shutdown::Shutdown;
-use crate::telemetry::metrics::{UpstreamLimit, UpstreamMetrics};
+use crate::telemetry::metrics::{SessionBegan, SessionEnd, UpstreamLimit, UpstreamMetrics};
 use crate::translate::legacy_client::discovered::Offers;
 use crate::translate::legacy_client::initialize::Client;
 use dashmap::DashMap;
@@ -143,7 +142,7 @@ impl Sessions {
         let name = HeaderValue::try_from(sealed)
             .map_err(|_| Fault::new(FaultKind::Internal, "the session id fits no header"))?;
         let key = ticket.key;
-        let session = Arc::new(Session::new(self.common.clone(), ticket, place));
+        let session = Arc::new(Session::new(self.common.clone(), ticket, place, SessionBegan::Begun));
         self.table.insert(key, session.clone());
         Ok((Use::new(session), name))
     }
@@ -177,7 +176,7 @@ impl Sessions {
         // In this order: an id that is not in the table any more is known to be used up.
         self.bury(session.key);
         self.table.remove(&session.key);
-        session.end();
+        session.end(SessionEnd::Delete);
     }
 
     pub(in crate::downstream) fn len(&self) -> usize {
@@ -196,7 +195,8 @@ impl Sessions {
             Entry::Occupied(known) => Ok(Some(Use::new(known.get().clone()))),
             Entry::Vacant(_) if lock(graves).has(&key) => Ok(None),
             Entry::Vacant(free) => {
-                let session = Arc::new(Session::new(self.common.clone(), ticket, self.place()?));
+                let session =
+                    Arc::new(Session::new(self.common.clone(), ticket, self.place()?, SessionBegan::Rebuilt));
                 let session = Use::new(session);
                 free.insert(session.session().clone());
                 Ok(Some(session))
@@ -241,7 +241,7 @@ impl Sessions {
         for key in keys {
             if let Some((_, session)) = self.table.remove_if(&key, |_, session| expired(session)) {
                 self.bury(key);
-                session.end();
+                session.end(SessionEnd::Idle);
             }
         }
     }
@@ -267,3 +267,6 @@ async fn reap(sessions: Weak<Sessions>, idle: Duration, replay: Duration) {
         sessions.sweep(idle);
     }
 }
+
+#[cfg(test)]
+mod tests;

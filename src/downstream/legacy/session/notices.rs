@@ -18,28 +18,37 @@ pub(super) struct Notices {
     waiting: VecDeque<(Change, Option<Bytes>)>,
 }
 
+/// What became of a notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Added {
+    New,
+    /// An equal one waits already.
+    Merged,
+    Full,
+}
+
 impl Notices {
-    /// `most` bounds the resources. Returns whether it has been taken.
-    pub(super) fn add(&mut self, change: &Change, message: &Payload, most: usize) -> bool {
+    /// `most` bounds the resources.
+    pub(super) fn add(&mut self, change: &Change, message: &Payload, most: usize) -> Added {
         let words = (message.len() <= OWN_WORDS).then(|| Bytes::copy_from_slice(&message.to_bytes()));
         if let Some((_, told)) = self.waiting.iter_mut().find(|(waiting, _)| waiting == change) {
             *told = words;
-            return true;
+            return Added::Merged;
         }
-        let is_resource = matches!(change, Change::Updated(_));
-        if is_resource
-            && self.waiting.iter().filter(|(other, _)| matches!(other, Change::Updated(_))).count() >= most
+        let is_resource = |change: &Change| matches!(change, Change::Updated(_));
+        if is_resource(change) && self.waiting.iter().filter(|(other, _)| is_resource(other)).count() >= most
         {
-            return false;
+            return Added::Full;
         }
         self.waiting.push_back((change.clone(), words));
-        true
+        Added::New
     }
 
     /// The next one.
-    pub(super) fn next(&mut self) -> Option<Bytes> {
+    pub(super) fn next(&mut self) -> Option<(Change, Bytes)> {
         let (change, words) = self.waiting.pop_front()?;
-        Some(words.unwrap_or_else(|| announce(&change).to_bytes()))
+        let words = words.unwrap_or_else(|| announce(&change).to_bytes());
+        Some((change, words))
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -39,7 +39,7 @@ pub(super) enum Weight {
     Light,
     /// A question, or what takes one back.
     Question,
-    Answer(Id, Ended),
+    Answer(Id),
     /// Stands for an answer that is not kept.
     Lost(Id),
 }
@@ -77,6 +77,8 @@ pub(super) struct Row {
     /// The last event that any reader was given.
     taken: u64,
     finished: bool,
+    /// How its requests ended.
+    ended: Option<Ended>,
     /// When it was finished, or a stream of the session's own was left by its reader.
     over: Option<Instant>,
     reader: Option<Attached>,
@@ -87,10 +89,9 @@ pub(super) struct Row {
 /// What a reader gets.
 #[derive(Debug, Default)]
 pub(super) enum Taken {
-    /// Events, or a piece of one; how the request ended, where its answer is among them; and whether nothing follows.
+    /// Events, or a piece of one, and whether nothing follows.
     Bytes {
         bytes: Bytes,
-        ended: Option<Ended>,
         last: bool,
     },
     Wait,
@@ -120,6 +121,7 @@ impl Row {
             last: 0,
             taken: 0,
             finished: false,
+            ended: None,
             over: None,
             reader: None,
             room: SmallVec::new(),
@@ -153,9 +155,10 @@ impl Row {
         self.finished
     }
 
-    /// Nothing will come after the event of this number.
-    pub(super) fn is_finished_after(&self, n: u64) -> bool {
-        self.finished && n >= self.last && self.large.is_none()
+    /// No answer will come after the event of this number.
+    pub(super) fn is_answered_by(&self, n: u64) -> bool {
+        let answers = |kept: &Kept| matches!(kept.weight, Weight::Answer(_) | Weight::Lost(_));
+        self.finished && self.large.is_none() && !self.kept.iter().any(|kept| kept.n > n && answers(kept))
     }
 
     /// Nobody can want anything of it any more.
@@ -212,6 +215,15 @@ impl Row {
         &self.owed
     }
 
+    /// How its requests ended, once all of them have.
+    pub(super) fn ended(&self) -> Option<Ended> {
+        self.ended.filter(|_| self.finished)
+    }
+
+    pub(super) fn ends(&mut self, ended: Ended) {
+        self.ended = Some(ended);
+    }
+
     pub(super) fn finish(&mut self) {
         if !self.finished {
             self.finished = true;
@@ -240,12 +252,12 @@ impl Row {
     }
 
     /// The large result of its own has ended. `false`: there is none.
-    pub(super) fn end_large(&mut self, whole: bool, ended: Ended) -> bool {
+    pub(super) fn end_large(&mut self, whole: bool) -> bool {
         let attached = self.is_attached();
         let Some(large) = &mut self.large else { return false };
         let (id, n, age) = (large.id.clone(), large.n, large.age);
         match large.end(whole, attached) {
-            Some(bytes) => self.stand(n, age, Weight::Answer(id.clone(), ended), bytes),
+            Some(bytes) => self.stand(n, age, Weight::Answer(id.clone()), bytes),
             // Its reader takes the rest and learns how it ended.
             None if !large.is_lost() && (whole || large.is_begun()) => {}
             None => self.lost(id.clone(), n, age),
@@ -254,11 +266,15 @@ impl Row {
         true
     }
 
-    /// Gives up what is held of a large result that nobody takes.
-    pub(super) fn lose_large(&mut self) {
-        if let Some(large) = &mut self.large {
-            large.lose();
+    /// Gives up what is held of a large result that nobody takes. `false`: there was nothing to give up.
+    pub(super) fn lose_large(&mut self) -> bool {
+        let Some(large) = self.large.as_mut().filter(|large| !large.is_lost()) else { return false };
+        large.lose();
+        if large.is_over() {
+            let (id, n, age) = (large.id.clone(), large.n, large.age);
+            self.lost(id, n, age);
         }
+        true
     }
 
     /// Puts what a large result comes to in its place.
@@ -274,22 +290,23 @@ impl Row {
         self.stand(n, age, Weight::Lost(id), bytes);
     }
 
-    /// Takes the event of this number out; of an answer a word stays that it is lost.
-    pub(super) fn evict(&mut self, n: u64, even_the_word: bool) {
-        let Ok(at) = self.kept.binary_search_by_key(&n, |kept| kept.n) else { return };
-        if let Weight::Answer(id, _) = &self.kept[at].weight
+    /// Takes the event of this number out; of an answer a word stays that it is lost. Returns what it was, if nobody has read
+    /// it.
+    pub(super) fn evict(&mut self, n: u64, even_the_word: bool) -> Option<Weight> {
+        let at = self.kept.binary_search_by_key(&n, |kept| kept.n).ok()?;
+        let unread = n > self.taken;
+        let weight = self.kept[at].weight.clone();
+        if let Weight::Answer(id) = &weight
             && !even_the_word
         {
-            let id = id.clone();
-            let bytes = self.gone(n, &id);
+            let bytes = self.gone(n, id);
             let kept = &mut self.kept[at];
             self.bytes = self.bytes - kept.bytes.len() + bytes.len();
-            (kept.weight, kept.bytes) = (Weight::Lost(id), bytes);
-            return;
-        }
-        if let Some(kept) = self.kept.remove(at) {
+            (kept.weight, kept.bytes) = (Weight::Lost(id.clone()), bytes);
+        } else if let Some(kept) = self.kept.remove(at) {
             self.bytes -= kept.bytes.len();
         }
+        unread.then_some(weight)
     }
 
     /// A reader in the place of the one before. `after`: the last event that its client has; else it gets what none has had.
@@ -303,27 +320,21 @@ impl Row {
         former.and_then(|former| former.waker)
     }
 
-    /// The reader has gone. `false`: it was not the present one.
-    pub(super) fn detach(&mut self, generation: u64) -> bool {
-        if self.reader.as_ref().is_none_or(|reader| reader.generation != generation) {
-            return false;
+    /// The reader has gone, and with it, perhaps, a result that it had the beginning of. `None`: it was not the present one.
+    pub(super) fn detach(&mut self, generation: u64) -> Option<bool> {
+        if !self.is_read_by(generation) {
+            return None;
         }
         self.reader = None;
-        self.lose_begun();
         if self.kind == Kind::Own {
             self.over = Some(Instant::now());
         }
-        true
+        Some(self.lose_begun())
     }
 
     /// Whoever had the beginning of a large result is gone.
-    fn lose_begun(&mut self) {
-        let Some(large) = self.large.as_mut().filter(|large| large.is_begun()) else { return };
-        large.lose();
-        if large.is_over() {
-            let (id, n, age) = (large.id.clone(), large.n, large.age);
-            self.lost(id, n, age);
-        }
+    fn lose_begun(&mut self) -> bool {
+        self.large.as_ref().is_some_and(|large| large.is_begun()) && self.lose_large()
     }
 
     pub(super) fn is_read_by(&self, generation: u64) -> bool {
@@ -347,17 +358,17 @@ impl Row {
     /// What the reader of this generation is due; `most`: as much as goes out at once.
     pub(super) fn take(&mut self, generation: u64, waker: &Waker, most: usize) -> Taken {
         loop {
-            if self.reader.as_ref().is_none_or(|reader| reader.generation != generation) {
+            if !self.is_read_by(generation) {
                 return Taken::End;
             }
-            let (bytes, ended) = self.take_events(most);
+            let bytes = self.take_events(most);
             if !bytes.is_empty() {
-                return Taken::Bytes { bytes, ended, last: self.is_at_end() };
+                return Taken::Bytes { bytes, last: self.is_at_end() };
             }
             let Some(large) = &mut self.large else { break };
             let (id, n, age) = (large.id.clone(), large.n, large.age);
             match large.take() {
-                Next::Piece(bytes) => return Taken::Bytes { bytes, ended: None, last: false },
+                Next::Piece(bytes) => return Taken::Bytes { bytes, last: false },
                 Next::Wait => break,
                 Next::Whole => {
                     // Whoever comes back for it finds a word in its place.
@@ -383,13 +394,12 @@ impl Row {
         Taken::Wait
     }
 
-    fn take_events(&mut self, most: usize) -> (Bytes, Option<Ended>) {
-        let Some(at) = self.reader.as_ref().map(|reader| reader.at) else { return Default::default() };
+    fn take_events(&mut self, most: usize) -> Bytes {
+        let Some(at) = self.reader.as_ref().map(|reader| reader.at) else { return Bytes::new() };
         let until = self.large.as_ref().map_or(u64::MAX, |large| large.n);
         let first = self.kept.partition_point(|kept| kept.n <= at);
         let mut joined = BytesMut::new();
         let mut one: Option<&Bytes> = None;
-        let mut ended = None;
         let mut reached = at;
         for kept in self.kept.range(first..).take_while(|kept| kept.n < until) {
             let before = one.map_or(0, Bytes::len) + joined.len();
@@ -403,15 +413,10 @@ impl Row {
                 joined.extend_from_slice(&kept.bytes);
             }
             reached = kept.n;
-            match &kept.weight {
-                Weight::Answer(_, how) => ended = Some(*how),
-                Weight::Lost(_) => ended = Some(Ended::Internal),
-                Weight::Light | Weight::Question => {}
-            }
         }
         let bytes = one.cloned().unwrap_or_else(|| joined.freeze());
         self.pass(reached);
-        (bytes, ended)
+        bytes
     }
 
     fn pass(&mut self, n: u64) {

@@ -38,13 +38,35 @@ pub(super) struct Rows {
 /// What came of saying something on a stream.
 #[derive(Debug, Default)]
 pub(super) enum Said {
-    /// Those to wake, and how many events had to go for it.
-    Kept(Wakers, usize),
+    /// Those to wake, and what had to go for it.
+    Kept(Wakers, Gone),
     /// Its reader has to take something first.
     Full,
     /// There is no such stream any more, or it is over.
     #[default]
     Over,
+}
+
+/// What went although nobody had read it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Gone {
+    pub(super) notices: usize,
+    pub(super) questions: usize,
+    pub(super) answers: usize,
+}
+
+impl Gone {
+    pub(super) fn is_nothing(self) -> bool {
+        self == Self::default()
+    }
+
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            notices: self.notices + other.notices,
+            questions: self.questions + other.questions,
+            answers: self.answers + other.answers,
+        }
+    }
 }
 
 impl Rows {
@@ -82,8 +104,8 @@ impl Rows {
             row.wait_for_room(waker);
             return Said::Full;
         }
-        if let Weight::Answer(id, _) = &weight
-            && !row.settle(&id.clone())
+        if let Weight::Answer(id) = &weight
+            && !row.settle(id)
         {
             return Said::Over;
         }
@@ -110,16 +132,18 @@ impl Rows {
         }
         row.append_piece(id, piece, age);
         let waker = row.take_waker();
+        let mut gone = Gone::default();
         if !row.is_attached() && row.held() > bounds.bytes {
-            row.lose_large();
+            gone.answers = usize::from(row.lose_large());
         }
-        Said::Kept(waker.into_iter().collect(), 0)
+        Said::Kept(waker.into_iter().collect(), gone)
     }
 
     /// A large result has ended.
-    pub(super) fn end_large(&mut self, number: u64, whole: bool, ended: Ended, bounds: &Bounds) -> Said {
+    pub(super) fn end_large(&mut self, number: u64, whole: bool, bounds: &Bounds) -> Said {
         let Some(row) = self.get(number).filter(|row| !row.is_finished()) else { return Said::Over };
-        if !row.end_large(whole, ended) {
+        row.ends(if whole { Ended::Result } else { Ended::BrokenOff });
+        if !row.end_large(whole) {
             return Said::Over;
         }
         let waker = row.take_waker();
@@ -137,12 +161,12 @@ impl Rows {
     ) -> Wakers {
         let mut wakers = Wakers::new();
         let Some(row) = self.get(number).filter(|row| !row.is_finished()) else { return wakers };
-        row.end_large(false, ended);
+        row.ends(ended);
+        row.end_large(false);
         let owed: Ids = row.owed().iter().cloned().collect();
         for id in owed {
             let answer = answer(&id);
-            if let Said::Kept(more, _) = self.say(number, &[answer], Weight::Answer(id, ended), bounds, None)
-            {
+            if let Said::Kept(more, _) = self.say(number, &[answer], Weight::Answer(id), bounds, None) {
                 wakers.extend(more);
             }
         }
@@ -174,16 +198,12 @@ impl Rows {
         Some((generation, wakers))
     }
 
-    pub(super) fn detach(&mut self, number: u64, generation: u64, bounds: &Bounds) -> (Wakers, usize) {
+    pub(super) fn detach(&mut self, number: u64, generation: u64, bounds: &Bounds) -> (Wakers, Gone) {
         let Some(row) = self.get(number) else { return Default::default() };
-        if !row.detach(generation) {
-            return Default::default();
-        }
-        if row.held() > bounds.bytes {
-            row.lose_large();
-        }
+        let Some(lost) = row.detach(generation) else { return Default::default() };
+        let lost = lost || row.held() > bounds.bytes && row.lose_large();
         let wakers = row.take_room();
-        let gone = self.make_room(bounds);
+        let gone = self.make_room(bounds).and(Gone { answers: usize::from(lost), ..Gone::default() });
         self.rows.retain(|row| !row.is_empty());
         (wakers, gone)
     }
@@ -236,9 +256,8 @@ impl Rows {
         self.ages
     }
 
-    /// How many events had to go.
-    fn make_room(&mut self, bounds: &Bounds) -> usize {
-        let mut gone = 0;
+    fn make_room(&mut self, bounds: &Bounds) -> Gone {
+        let mut gone = Gone::default();
         loop {
             let sizes = self.rows.iter().map(Row::size);
             let (events, bytes) = sizes.fold((0, 0), |all, row| (all.0 + row.0, all.1 + row.1));
@@ -248,8 +267,12 @@ impl Rows {
             let whole = events > bounds.events;
             let Some((row, n)) = self.least(whole) else { return gone };
             let Some(row) = self.rows.get_mut(row) else { return gone };
-            row.evict(n, whole);
-            gone += 1;
+            match row.evict(n, whole) {
+                Some(Weight::Light) => gone.notices += 1,
+                Some(Weight::Question) => gone.questions += 1,
+                Some(Weight::Answer(_) | Weight::Lost(_)) => gone.answers += 1,
+                None => {}
+            }
         }
     }
 
@@ -271,9 +294,9 @@ fn worth(row: &Row, kept: &Kept, whole: bool) -> Option<u8> {
     let read = row.was_taken(kept);
     match (&kept.weight, read) {
         (Weight::Light, _) => Some(0),
-        (Weight::Question, true) | (Weight::Answer(..), true) => Some(1),
+        (Weight::Question, true) | (Weight::Answer(_), true) => Some(1),
         (Weight::Lost(_), _) => whole.then_some(2),
-        (Weight::Answer(..), false) => Some(3),
+        (Weight::Answer(_), false) => Some(3),
         (Weight::Question, false) => Some(4),
     }
 }

@@ -5,14 +5,16 @@
 //! them, and it has no task. Does not own where sessions are found (`mod`), nor anything of the server but the slot for what
 //! it follows there. Rules: A1.11, A12.13, A12.15, A12.19, B8, B9.8, B14, A14.
 
-use super::notices::Notices;
+use super::notices::{Added, Notices};
 use super::row::{self, Kind};
-use super::rows::{Bounds, Rows};
+use super::rows::{Bounds, Gone, Rows};
 use super::subject::Subject;
-use super::ticket::Key;
+use super::ticket::{Key, Ticket};
 use super::track::{Reader, Track};
 use crate::exchange::Principal;
-use crate::telemetry::metrics::{Ended, UpstreamLimit, UpstreamMetrics};
+use crate::telemetry::metrics::{
+    Ended, Held, NoticeKind, Noticed, ReplayDropped, Resumption, SessionBegan, SessionEnd, UpstreamMetrics,
+};
 use crate::translate::legacy_client::discovered::Offers;
 use crate::translate::legacy_client::initialize::Client;
 use crate::translate::legacy_client::notify::Change;
@@ -55,7 +57,8 @@ pub(in crate::downstream) struct Session {
     uses: AtomicUsize,
     /// Milliseconds of the table's clock at which the last use ended.
     last_used: AtomicU64,
-    pub(super) _place: Place,
+    _place: Place,
+    _counted: Held,
 }
 
 pub(super) struct State {
@@ -104,13 +107,16 @@ pub(in crate::downstream) struct Entered {
 
 /// Where a client that comes back with `Last-Event-ID` goes on.
 pub(in crate::downstream) enum Resumed {
-    Stream(Reader),
-    /// Of the call that it asks for there is nothing that it has not had, or nothing is kept any more.
+    /// The session's own stream: after that event, or from now on where it is not known any more.
+    Own(Reader),
+    Call(Reader),
+    /// Of that call it has had everything, or nothing is kept any more.
     Over,
 }
 
 impl Session {
-    pub(super) fn new(common: Arc<Common>, ticket: super::ticket::Ticket, place: Place) -> Self {
+    pub(super) fn new(common: Arc<Common>, ticket: Ticket, place: Place, how: SessionBegan) -> Self {
+        let _counted = common.metrics.client_session(how);
         let last_used = AtomicU64::new(millis(common.born));
         Self {
             client: ticket.client,
@@ -129,6 +135,7 @@ impl Session {
             uses: AtomicUsize::new(0),
             last_used,
             _place: place,
+            _counted,
         }
     }
 
@@ -211,24 +218,34 @@ impl Session {
     pub(super) fn heard(&self, change: &Change, message: &Payload) {
         let told = self.live(|work| {
             let taken = work.notices.add(change, message, self.common.bounds.resources);
-            (taken, work.rows.own().and_then(|row| row.take_waker()))
+            let own = work.rows.own().filter(|row| row.is_attached());
+            (taken, own.is_some(), own.and_then(|row| row.take_waker()))
         });
-        let Some((taken, waker)) = told else { return };
-        if !taken {
-            tracing::warn!(
-                upstream = %self.common.upstream,
-                "a notice is dropped: as many resources as limits.subscriptions have changed that the client was not told of"
-            );
+        let Some((taken, read, waker)) = told else { return };
+        let kind = kind(change);
+        match taken {
+            Added::New if read => {}
+            Added::New => self.common.metrics.notice(kind, Noticed::Kept),
+            Added::Merged => self.common.metrics.notice(kind, Noticed::Merged),
+            Added::Full => {
+                self.common.metrics.replay_dropped(ReplayDropped::Notice);
+                tracing::warn!(
+                    upstream = %self.common.upstream,
+                    "a notice is dropped: as many resources as limits.subscriptions have changed that the client was not told of"
+                );
+            }
         }
         wake(waker);
     }
 
     /// Ends it: its calls are cancelled, and its streams end when their last words have been taken.
-    pub(super) fn end(&self) {
+    pub(super) fn end(&self, how: SessionEnd) {
         let text = "the session was ended before this request was answered";
         let answer = |id: &Id| jsonrpc::error(Some(id), code::INTERNAL_ERROR, text, None);
         let mut state = self.state();
-        state.over = true;
+        if !std::mem::replace(&mut state.over, true) {
+            self.common.metrics.client_session_ended(how);
+        }
         let following = state.following.take();
         let Some(work) = &mut state.work else {
             drop(state);
@@ -241,7 +258,7 @@ impl Session {
         drop(state);
         wake(wakers);
         calls.iter().for_each(|call| call.cancelled.cancel());
-        drop(questions);
+        drop((questions, following));
     }
 
     /// Lets go of what is kept too long.
@@ -268,28 +285,51 @@ impl Session {
         Some(done)
     }
 
-    /// For what has begun.
-    pub(super) fn work<T: Default>(&self, act: impl FnOnce(&mut Work) -> T) -> T {
+    /// For what has begun: `None` where nothing has.
+    pub(super) fn begun<T>(&self, act: impl FnOnce(&mut Work) -> T) -> Option<T> {
         let mut state = self.state();
-        let Some(work) = &mut state.work else { return T::default() };
-        let done = act(work);
+        let done = act(state.work.as_deref_mut()?);
         tidy(&mut state);
-        done
+        Some(done)
     }
 
-    pub(super) fn made_room(&self, gone: usize) {
-        if gone > 0 {
-            self.common.metrics.limit(UpstreamLimit::Replay);
-            tracing::debug!(
-                upstream = %self.common.upstream,
-                events = gone,
-                "events of a client that is not there made room (session.replay_events, session.replay_bytes)"
-            );
+    /// As [`begun`](Self::begun).
+    pub(super) fn work<T: Default>(&self, act: impl FnOnce(&mut Work) -> T) -> T {
+        self.begun(act).unwrap_or_default()
+    }
+
+    pub(super) fn made_room(&self, gone: Gone) {
+        if gone.is_nothing() {
+            return;
         }
+        let Gone { notices, questions, answers } = gone;
+        for (what, count) in [
+            (ReplayDropped::Notice, notices),
+            (ReplayDropped::Question, questions),
+            (ReplayDropped::Answer, answers),
+        ] {
+            (0..count).for_each(|_| self.common.metrics.replay_dropped(what));
+        }
+        tracing::debug!(
+            upstream = %self.common.upstream,
+            notices,
+            questions,
+            answers,
+            "what was kept for a client that is away made room (session.replay_events, session.replay_bytes)"
+        );
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Every other way to end is told by [`Session::end`].
+impl Drop for Session {
+    fn drop(&mut self) {
+        if !self.state().over {
+            self.common.metrics.client_session_ended(SessionEnd::Drain);
+        }
     }
 }
 
@@ -314,23 +354,37 @@ impl Use {
 
     /// The stream of which the client had the event of this id, from there on.
     pub(in crate::downstream) fn resume(&self, last_event_id: &[u8]) -> Resumed {
-        match row::read_event_id(last_event_id) {
-            Some((Kind::Call, number, n)) => {
-                let attached = self.work(|work| {
-                    work.rows.prune(&self.common.bounds);
-                    let row = work.rows.get(number).filter(|row| row.kind == Kind::Call)?;
-                    if row.is_finished_after(n) {
-                        return None;
-                    }
-                    work.rows.attach(number, Some(n))
-                });
-                let Some((generation, wakers)) = attached else { return Resumed::Over };
-                wake(wakers);
-                Resumed::Stream(Reader::new(self.clone(), number, generation, Kind::Call, false))
+        let (how, resumed) = match row::read_event_id(last_event_id) {
+            Some((Kind::Call, number, n)) => self.resume_call(number, n),
+            Some((Kind::Own, number, n)) => {
+                let reader = self.own(Some((number, n)));
+                let how = if reader.is_fresh() { Resumption::Unknown } else { Resumption::Replayed };
+                (how, Resumed::Own(reader))
             }
-            Some((Kind::Own, number, n)) => Resumed::Stream(self.own(Some((number, n)))),
-            // Of no process that wrote ids like ours.
-            None => Resumed::Stream(self.own(None)),
+            // Of no process that writes ids like ours.
+            None => (Resumption::Unknown, Resumed::Own(self.own(None))),
+        };
+        self.common.metrics.client_resumed(how);
+        resumed
+    }
+
+    fn resume_call(&self, number: u64, n: u64) -> (Resumption, Resumed) {
+        let attached = self.begun(|work| {
+            work.rows.prune(&self.common.bounds);
+            let row = work.rows.get(number).filter(|row| row.kind == Kind::Call);
+            let row = row.ok_or(Resumption::Unknown)?;
+            if row.is_answered_by(n) {
+                return Err(Resumption::Over);
+            }
+            work.rows.attach(number, Some(n)).ok_or(Resumption::Unknown)
+        });
+        match attached.unwrap_or(Err(Resumption::Unknown)) {
+            Ok((generation, wakers)) => {
+                wake(wakers);
+                let reader = Reader::new(self.clone(), number, generation, Kind::Call, false);
+                (Resumption::Replayed, Resumed::Call(reader))
+            }
+            Err(how) => (how, Resumed::Over),
         }
     }
 
@@ -396,6 +450,11 @@ impl Entered {
         self.cancelled.cancelled().await;
     }
 
+    /// The same for whoever cannot borrow this.
+    pub(in crate::downstream) fn signal(&self) -> CancellationToken {
+        self.cancelled.clone()
+    }
+
     pub(in crate::downstream) fn is_cancelled(&self) -> bool {
         self.cancelled.is_cancelled()
     }
@@ -425,6 +484,15 @@ fn tidy(state: &mut State) {
 fn number(raw: &[u8]) -> Option<u64> {
     let digits = raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")).unwrap_or(raw);
     std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+pub(super) fn kind(change: &Change) -> NoticeKind {
+    match change {
+        Change::Tools => NoticeKind::Tools,
+        Change::Prompts => NoticeKind::Prompts,
+        Change::Resources => NoticeKind::Resources,
+        Change::Updated(_) => NoticeKind::Updated,
+    }
 }
 
 fn millis(born: Instant) -> u64 {

@@ -6,10 +6,10 @@
 //! Rules: A12.19, A13.5, B14.
 
 use super::row::{Gap, Kind, Taken, Weight};
-use super::rows::Said;
-use super::state::{Use, wake};
+use super::rows::{Gone, Said};
+use super::state::{Use, Work, kind, wake};
 use crate::downstream::body::WRITE;
-use crate::telemetry::metrics::Ended;
+use crate::telemetry::metrics::{ClientStream, Ended, Held, Noticed};
 use crate::wire::jsonrpc::{self, Id, code};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
@@ -32,14 +32,15 @@ pub(in crate::downstream) struct Reader {
     kind: Kind,
     /// The event that tells its client where to come back to is still to be given.
     primes: bool,
+    fresh: bool,
+    _counted: Option<Held>,
 }
 
 /// What a reader comes to next.
 pub(in crate::downstream) enum Next {
-    /// Whole events, or a piece of one; how its request ended, where its answer is among them; whether nothing follows.
+    /// Whole events, or a piece of one, and whether nothing follows.
     Bytes {
         bytes: Bytes,
-        ended: Option<Ended>,
         last: bool,
     },
     End,
@@ -62,9 +63,10 @@ impl Track {
         self.say(message, Weight::Question).await;
     }
 
-    /// The answer to the request of this id; a second one is not taken.
+    /// The answer to the request of this id; a second one is not taken. `ended` is for the log.
     pub(in crate::downstream) async fn answer(&self, id: &Id, message: &Payload, ended: Ended) {
-        self.say(message, Weight::Answer(id.clone(), ended)).await;
+        self.ends(ended);
+        self.say(message, Weight::Answer(id.clone())).await;
     }
 
     /// A piece of the result of this id, which is too large to be held.
@@ -81,21 +83,29 @@ impl Track {
     /// The result that came in pieces is over, and was whole and good or has broken off.
     pub(in crate::downstream) fn end_pieces(&self, whole: bool) {
         let bounds = &self.session.common.bounds;
-        let ended = if whole { Ended::Result } else { Ended::BrokenOff };
-        let said = self.session.work(|work| work.rows.end_large(self.number, whole, ended, bounds));
+        let said = self.session.work(|work| work.rows.end_large(self.number, whole, bounds));
         let _ = self.said(said);
     }
 
     /// The request will have no answer, as its client wishes (A2.2).
     pub(in crate::downstream) fn forgive(&self, id: &Id) {
+        self.ends(Ended::Cancelled);
         wake(self.session.work(|work| work.rows.forgive(self.number, id)));
     }
 
-    /// Ends the stream. Requests without an answer get an error with this text.
+    /// Ends the stream. Requests that have no answer yet get an error with this text.
     pub(in crate::downstream) fn finish(&self, text: &str, ended: Ended) {
         let bounds = &self.session.common.bounds;
         let answer = |id: &Id| jsonrpc::error(Some(id), code::INTERNAL_ERROR, text, None);
         wake(self.session.work(|work| work.rows.finish(self.number, answer, ended, bounds)));
+    }
+
+    fn ends(&self, ended: Ended) {
+        self.session.work(|work| {
+            if let Some(row) = work.rows.get(self.number) {
+                row.ends(ended);
+            }
+        });
     }
 
     /// A reader for all that was not read yet.
@@ -139,44 +149,59 @@ impl Drop for Track {
 impl Reader {
     pub(super) fn new(session: Use, number: u64, generation: u64, kind: Kind, fresh: bool) -> Self {
         let primes = fresh && session.primes();
-        Self { session, number, generation, kind, primes }
+        let stream = match kind {
+            Kind::Own => ClientStream::Own,
+            Kind::Call => ClientStream::Call,
+        };
+        let _counted = session.common.metrics.client_stream(stream);
+        Self { session, number, generation, kind, primes, fresh, _counted }
+    }
+
+    /// It begins where no client has been told of.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.fresh
     }
 
     pub(in crate::downstream) fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Next> {
         let bounds = &self.session.common.bounds;
-        let (number, generation, kind) = (self.number, self.generation, self.kind);
+        let (number, generation) = (self.number, self.generation);
+        if std::mem::take(&mut self.primes)
+            && let Some(bytes) = self.session.work(|work| work.rows.prime(number, generation))
+        {
+            return Poll::Ready(Next::Bytes { bytes, last: false });
+        }
+        let own = self.kind == Kind::Own;
         let (taken, wakers, gone) = self.session.work(|work| {
-            let mut gone = 0;
-            if kind == Kind::Own && work.rows.is_read_by(number, generation) {
-                // Only now, so that of what changes more often than it is read one notice stands for all.
-                let mut told = 0;
-                while told < bounds.ahead_events.max(1)
-                    && let Some(message) = work.notices.next()
-                {
-                    told += 1;
-                    if let Said::Kept(_, more) =
-                        work.rows.say(number, &[message], Weight::Light, bounds, None)
-                    {
-                        gone += more;
-                    }
-                }
-            }
-            if std::mem::take(&mut self.primes)
-                && let Some(bytes) = work.rows.prime(number, generation)
-            {
-                return (Taken::Bytes { bytes, ended: None, last: false }, Default::default(), gone);
-            }
+            let gone = if own { self.tell(work) } else { Gone::default() };
             let (taken, wakers) = work.rows.take(number, generation, cx.waker(), WRITE, bounds);
             (taken, wakers, gone)
         });
         self.session.made_room(gone);
         wake(wakers);
         match taken {
-            Taken::Bytes { bytes, ended, last } => Poll::Ready(Next::Bytes { bytes, ended, last }),
+            Taken::Bytes { bytes, last } => Poll::Ready(Next::Bytes { bytes, last }),
             Taken::Wait => Poll::Pending,
             Taken::End => Poll::Ready(Next::End),
             Taken::Broken => Poll::Ready(Next::Broken),
         }
+    }
+
+    /// Turns notices into events only when they are read, so that of what changes more often than that one stands for all.
+    fn tell(&self, work: &mut Work) -> Gone {
+        let bounds = &self.session.common.bounds;
+        let mut gone = Gone::default();
+        if !work.rows.is_read_by(self.number, self.generation) {
+            return gone;
+        }
+        for _ in 0..bounds.ahead_events.max(1) {
+            let Some((change, message)) = work.notices.next() else { break };
+            self.session.common.metrics.notice(kind(&change), Noticed::Told);
+            let said = work.rows.say(self.number, &[message], Weight::Light, bounds, None);
+            if let Said::Kept(_, more) = said {
+                gone = gone.and(more);
+            }
+        }
+        gone
     }
 
     /// The process ends: those who wait on this stream are told so.
@@ -185,6 +210,11 @@ impl Reader {
         let bounds = &self.session.common.bounds;
         let answer = |id: &Id| jsonrpc::error(Some(id), code::INTERNAL_ERROR, &text, None);
         wake(self.session.work(|work| work.rows.finish(self.number, answer, Ended::Draining, bounds)));
+    }
+
+    /// How the requests of its stream ended, once all of them have.
+    pub(in crate::downstream) fn ended(&self) -> Option<Ended> {
+        self.session.work(|work| work.rows.get(self.number).and_then(|row| row.ended()))
     }
 
     /// What may be written while nothing is ready.
