@@ -3,12 +3,13 @@
 //! Owns, for modern clients, relaying a checked request byte for byte and noticing that the server is not modern after all
 //! (C39b): a modern request carries everything it needs, so there is nothing to keep, and streams are passed on as they come.
 //! For legacy clients it owns the parts below: `call` runs one of their calls through all rounds, `catalog` is what is known of
-//! the server's tools, `own` sends what the proxy asks for itself, `feed` listens to changes.
+//! the server's tools, `own` sends what the proxy asks for itself, `feed` listens to changes, `vouch` asks about credentials.
 
 mod call;
 mod catalog;
 mod own;
 mod pace;
+mod vouch;
 
 pub use call::Caller;
 
@@ -34,10 +35,12 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::sync::Arc;
+use vouch::Vouching;
 
 pub struct Modern {
     shared: Arc<Shared>,
     catalog: Arc<Catalog>,
+    vouching: Vouching,
     /// What legacy clients are told of.
     pub feed: Arc<Feed>,
 }
@@ -65,7 +68,8 @@ impl Modern {
             }
         });
         let feed = Feed::new(shared.clone(), RESOURCES, changed);
-        Arc::new(Self { shared, catalog, feed })
+        let vouching = Vouching::new(shared.shutdown.clone());
+        Arc::new(Self { shared, catalog, vouching, feed })
     }
 
     /// Runs a legacy client's call until there is an outcome or nobody waits for it any more.
@@ -76,11 +80,6 @@ impl Modern {
         sender: Sender,
     ) -> impl Future<Output = ()> + Send + use<> {
         call::run(self, call, caller, sender)
-    }
-
-    /// Whether the server takes this credential for its holder's. Not asked yet: no credential is vouched for.
-    pub async fn vouches(&self, _headers: &HeaderMap) -> bool {
-        false
     }
 
     /// Something of the server is not what it was: what was kept of it goes.

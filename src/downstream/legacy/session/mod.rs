@@ -179,7 +179,8 @@ impl Sessions {
         session.end(SessionEnd::Delete);
     }
 
-    pub(in crate::downstream) fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.common.taken.load(Ordering::Acquire)
     }
 

@@ -50,7 +50,6 @@ pub(in crate::downstream) struct Session {
     pub(in crate::downstream) client: Client,
     pub(in crate::downstream) offers: Offers,
     pub(super) key: Key,
-    pub(super) minted: u64,
     pub(super) subject: Option<Subject>,
     pub(super) common: Arc<Common>,
     state: Mutex<State>,
@@ -122,7 +121,6 @@ impl Session {
             client: ticket.client,
             offers: ticket.offers,
             key: ticket.key,
-            minted: ticket.minted,
             subject: ticket.subject,
             common,
             state: Mutex::new(State {
@@ -156,10 +154,6 @@ impl Session {
     /// How long a call's stream stays open without an answer.
     pub(super) fn poll(&self) -> Option<Duration> {
         (self.primes() && !self.common.poll.is_zero()).then_some(self.common.poll)
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.state().over
     }
 
     pub(super) fn accepts(&self, principal: Principal) -> bool {
@@ -448,15 +442,6 @@ impl Entered {
     /// Resolves when the client takes the request back, or the session ends.
     pub(in crate::downstream) async fn cancelled(&self) {
         self.cancelled.cancelled().await;
-    }
-
-    /// The same for whoever cannot borrow this.
-    pub(in crate::downstream) fn signal(&self) -> CancellationToken {
-        self.cancelled.clone()
-    }
-
-    pub(in crate::downstream) fn is_cancelled(&self) -> bool {
-        self.cancelled.is_cancelled()
     }
 }
 
