@@ -99,17 +99,20 @@ impl Inner {
 
     /// Listens for the session, from the first time that something is to be heard.
     pub(super) fn follow(&self, asked: &Asked<'_>, session: &Use) -> Arc<Following> {
-        let offers = session.offers;
-        let lists = Lists {
-            tools: offers.tools_changed,
-            prompts: offers.prompts_changed,
-            resources: offers.resources_changed,
-        };
+        let lists = lists(session);
         let following = session.following(|follower| {
             asked.upstream.modern.feed.join(asked.principal, asked.headers, lists, follower)
         });
         following.credential(asked.headers);
         following
+    }
+
+    /// The same with another credential of its caller.
+    pub(super) fn follow_anew(&self, asked: &Asked<'_>, session: &Use) {
+        let lists = lists(session);
+        let join =
+            |follower| asked.upstream.modern.feed.join(asked.principal, asked.headers, lists, follower);
+        session.follows_anew(join, &self.shutdown, asked.deadline);
     }
 
     /// A notification of the client.
@@ -145,6 +148,16 @@ impl Inner {
                 self.in_time(asked.deadline, sent).await
             }
         }
+    }
+}
+
+/// The lists of which the server tells changes.
+fn lists(session: &Use) -> Lists {
+    let offers = session.offers;
+    Lists {
+        tools: offers.tools_changed,
+        prompts: offers.prompts_changed,
+        resources: offers.resources_changed,
     }
 }
 

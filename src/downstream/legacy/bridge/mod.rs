@@ -184,7 +184,11 @@ impl Inner {
             // The same subject, as it says, with another token: the server is asked whether it takes it for that.
             Found::Stranger(refresh) => {
                 let vouched = Box::pin(asked.upstream.modern.vouches(asked.headers)).await;
-                vouched.then(|| refresh.accept())
+                vouched.then(|| {
+                    let session = refresh.accept();
+                    self.follow_anew(asked, &session);
+                    session
+                })
             }
         };
         found.ok_or_else(|| {

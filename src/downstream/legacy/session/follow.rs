@@ -4,10 +4,12 @@
 //! listening (`upstream::modern::feed`), nor where what is told waits (`notices`). Rules: A1.8, A2.1, B9.7, B9.8.
 
 use super::state::{Session, Use};
+use crate::shutdown::Shutdown;
 use crate::translate::legacy_client::notify::Change;
 use crate::upstream::modern::feed::{Follower, Following};
 use crate::wire::payload::Payload;
 use std::sync::{Arc, Weak};
+use tokio::time::Instant;
 
 impl Use {
     /// Its part, which `join` takes if it has none yet.
@@ -26,6 +28,37 @@ impl Use {
         }
         // Whoever was first; the other part is given up with this.
         state.following.get_or_insert_with(|| joined.clone()).clone()
+    }
+
+    /// Its caller has another credential from now on: so has its part, which `join` takes anew. Resources are subscribed to
+    /// there before the former part is given up. Without a part there is nothing to do.
+    pub(in crate::downstream) fn follows_anew(
+        &self,
+        join: impl FnOnce(Weak<dyn Follower>) -> Following,
+        shutdown: &Shutdown,
+        deadline: Instant,
+    ) {
+        if self.part().is_none() {
+            return;
+        }
+        let follower: Arc<dyn Follower> = self.session().clone();
+        let joined = Arc::new(join(Arc::downgrade(&follower)));
+        let mut state = self.state();
+        if state.over {
+            return;
+        }
+        let former = state.following.replace(joined.clone());
+        drop(state);
+        let Some(former) = former else { return };
+        let upstream = self.common.upstream.clone();
+        // Owned by the tracker; ends when all have been acknowledged or refused, at the deadline, or with the drain.
+        drop(shutdown.spawn_until_drain(async move {
+            for uri in former.uris() {
+                if let Err(error) = joined.subscribe(&uri, deadline).await {
+                    tracing::warn!(%upstream, %error, "a subscription is lost with a session's former token");
+                }
+            }
+        }));
     }
 
     pub(in crate::downstream) fn unsubscribe(&self, uri: &str) {
