@@ -12,7 +12,7 @@ mod tls;
 #[cfg(test)]
 mod http_tests;
 #[cfg(test)]
-mod peer;
+pub(super) mod peer;
 #[cfg(test)]
 mod redirect_tests;
 

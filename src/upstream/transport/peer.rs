@@ -17,12 +17,12 @@ use crate::config::{Target, Upstream, UpstreamLimits, UpstreamTimeouts};
 use crate::net::{BoxIo, Dial, Origin};
 use crate::wire::payload::Payload;
 
-pub(super) const CONNECT: Duration = Duration::from_secs(3);
-pub(super) const REQUEST: Duration = Duration::from_secs(30);
-pub(super) const POOL_IDLE: Duration = Duration::from_secs(90);
-pub(super) const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+pub(in crate::upstream) const CONNECT: Duration = Duration::from_secs(3);
+pub(in crate::upstream) const REQUEST: Duration = Duration::from_secs(30);
+pub(in crate::upstream) const POOL_IDLE: Duration = Duration::from_secs(90);
+pub(in crate::upstream) const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-pub(super) fn upstream(url: &str) -> Upstream {
+pub(in crate::upstream) fn upstream(url: &str) -> Upstream {
     Upstream {
         name: "u".to_owned(),
         era_ttl: REQUEST,
@@ -40,9 +40,9 @@ pub(super) fn upstream(url: &str) -> Upstream {
 }
 
 /// Every dial hands the other end of a pipe to the test.
-pub(super) struct Pipes {
-    pub(super) size: usize,
-    pub(super) ends: mpsc::UnboundedSender<DuplexStream>,
+pub(in crate::upstream) struct Pipes {
+    pub(in crate::upstream) size: usize,
+    pub(in crate::upstream) ends: mpsc::UnboundedSender<DuplexStream>,
 }
 
 impl Dial for Pipes {
@@ -58,32 +58,32 @@ impl Dial for Pipes {
     }
 }
 
-pub(super) struct Peer(mpsc::UnboundedReceiver<DuplexStream>);
+pub(in crate::upstream) struct Peer(pub(in crate::upstream) mpsc::UnboundedReceiver<DuplexStream>);
 
 impl Peer {
-    pub(super) async fn accept(&mut self) -> DuplexStream {
+    pub(in crate::upstream) async fn accept(&mut self) -> DuplexStream {
         self.0.recv().await.expect("the transport is gone")
     }
 
-    pub(super) fn connections_waiting(&mut self) -> usize {
+    pub(in crate::upstream) fn connections_waiting(&mut self) -> usize {
         std::iter::from_fn(|| self.0.try_recv().ok()).count()
     }
 }
 
-pub(super) fn stage(url: &str, size: usize) -> (HttpTransport, Peer) {
+pub(in crate::upstream) fn stage(url: &str, size: usize) -> (HttpTransport, Peer) {
     let (ends, peer) = mpsc::unbounded_channel();
     let transport = HttpTransport::new(&upstream(url), Arc::new(Pipes { size, ends }), metrics()).unwrap();
     (transport, Peer(peer))
 }
 
-pub(super) fn post() -> RequestHead {
+pub(in crate::upstream) fn post() -> RequestHead {
     let mut headers = HeaderMap::new();
     headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer t"));
     RequestHead { method: Method::POST, headers }
 }
 
 /// Reads one request with a `Content-Length`.
-pub(super) async fn read_request(io: &mut DuplexStream) -> String {
+pub(in crate::upstream) async fn read_request(io: &mut DuplexStream) -> String {
     let mut seen = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&seen).to_ascii_lowercase();
@@ -97,11 +97,11 @@ pub(super) async fn read_request(io: &mut DuplexStream) -> String {
     }
 }
 
-pub(super) async fn text(transport: &HttpTransport, body: impl Into<Bytes>) -> Result<String, SendError> {
+pub(in crate::upstream) async fn text(transport: &HttpTransport, body: impl Into<Bytes>) -> Result<String, SendError> {
     let response = transport.send(post(), Payload::from(body.into())).await?;
     Ok(String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap())
 }
 
-pub(super) fn metrics() -> Arc<crate::telemetry::metrics::UpstreamMetrics> {
+pub(in crate::upstream) fn metrics() -> Arc<crate::telemetry::metrics::UpstreamMetrics> {
     crate::telemetry::metrics::Metrics::new().unwrap().upstream("u")
 }
