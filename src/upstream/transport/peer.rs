@@ -97,7 +97,10 @@ pub(in crate::upstream) async fn read_request(io: &mut DuplexStream) -> String {
     }
 }
 
-pub(in crate::upstream) async fn text(transport: &HttpTransport, body: impl Into<Bytes>) -> Result<String, SendError> {
+pub(in crate::upstream) async fn text(
+    transport: &HttpTransport,
+    body: impl Into<Bytes>,
+) -> Result<String, SendError> {
     let response = transport.send(post(), Payload::from(body.into())).await?;
     Ok(String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap())
 }

@@ -8,8 +8,7 @@ use super::hub::Hub;
 use super::listen::{Heard, Listen};
 use super::plan::{End, Plan, Step};
 use super::state::Kind;
-use super::{Feed, NotSubscribed};
-use crate::exchange::{Fault, FaultKind};
+use super::{Feed, NotSubscribed, late};
 use crate::translate::legacy_client::notify::{Acknowledged, Change};
 use crate::wire::payload::Payload;
 use std::sync::Arc;
@@ -91,10 +90,7 @@ impl Line {
                     self.hub.lock().falls(self.kind);
                 }
                 Step::Release => self.outgoing = None,
-                Step::Late => {
-                    let told = NotSubscribed::Fault(late());
-                    self.tell_failed(&told);
-                }
+                Step::Late => self.tell_failed(&NotSubscribed::Fault(late())),
                 Step::GiveUp => self.failed(&End::Failed(late())),
                 Step::Deny(told) => self.hub.lock().deny(&told),
             }
@@ -176,7 +172,7 @@ impl Line {
             End::Over { retry } => *retry,
             End::Absent | End::Denied(_) | End::Refused(_) | End::Limited(..) | End::Failed(_) => None,
         };
-        tracing::debug!(upstream = %self.feed.shared.settings.name, ?end, "a listen is over");
+        tracing::debug!(upstream = %self.feed.shared.settings.name, %end, "a listen is over");
         self.standing = None;
         self.plan.ended(retry, Instant::now());
         self.hub.lock().falls(self.kind);
@@ -231,16 +227,12 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-fn late() -> Fault {
-    Fault::new(FaultKind::Timeout, "the upstream server did not acknowledge the subscription in time")
-}
-
 impl Away {
     fn new(feed: &Arc<Feed>, end: &End) -> Self {
         if feed.one_more_away() {
             tracing::warn!(
                 upstream = %feed.shared.settings.name,
-                ?end,
+                %end,
                 "the upstream server cannot be listened to now; legacy clients are told to look again when it can"
             );
         }

@@ -87,6 +87,7 @@ impl Eq for NotSubscribed {}
 
 impl Feed {
     /// `most_uris` bounds what one principal subscribes to.
+    #[allow(dead_code, reason = "nobody has one yet")]
     pub(in crate::upstream) fn new(shared: Arc<Shared>, most_uris: usize, changed: Changed) -> Arc<Self> {
         Arc::new(Self {
             shared,
@@ -185,7 +186,7 @@ impl Following {
             answer = timeout_at(deadline, &mut waiting.answer) => match answer {
                 Ok(Ok(told)) => told,
                 Ok(Err(_)) => Err(fault(FaultKind::Internal, "the subscription was given up")),
-                Err(_) => Err(fault(FaultKind::Timeout, "the upstream server did not acknowledge the subscription in time")),
+                Err(_) => Err(NotSubscribed::Fault(late())),
             },
             () = self.feed.shared.shutdown.draining() => Err(fault(FaultKind::Draining, "the proxy is about to end")),
         }
@@ -211,6 +212,12 @@ impl Following {
     }
 }
 
+impl std::fmt::Debug for Following {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Following").field("seat", &self.seat).finish_non_exhaustive()
+    }
+}
+
 impl Drop for Following {
     fn drop(&mut self) {
         self.hub.lock().leave(self.seat);
@@ -230,6 +237,10 @@ impl Drop for Waiting<'_> {
         self.hub.lock().given_up();
         self.hub.work.notify_one();
     }
+}
+
+fn late() -> Fault {
+    Fault::new(FaultKind::Timeout, "the upstream server did not acknowledge the subscription in time")
 }
 
 fn fault(kind: FaultKind, text: &'static str) -> NotSubscribed {

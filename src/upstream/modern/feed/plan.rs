@@ -10,7 +10,9 @@ use super::NotSubscribed;
 use super::state::Fit;
 use crate::config::UpstreamTimeouts;
 use crate::exchange::Fault;
+use crate::translate::legacy_client::listen::METHOD;
 use crate::upstream::backoff::Backoff;
+use std::fmt;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -99,6 +101,18 @@ pub(super) enum End {
     /// It asked for fewer requests.
     Limited(Fault, Option<Duration>),
     Failed(Fault),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Over { .. } => f.write_str("the subscription is over"),
+            End::Absent => write!(f, "the upstream server has no {METHOD}"),
+            End::Denied(fault) | End::Refused(fault) | End::Limited(fault, _) | End::Failed(fault) => {
+                fault.fmt(f)
+            }
+        }
+    }
 }
 
 impl Plan {
