@@ -242,6 +242,7 @@ fn is_challenge(status: StatusCode) -> bool {
 }
 
 /// What a refusal is to the request that was sent under `number`.
+#[allow(clippy::large_enum_variant, reason = "lives for one match")]
 enum Standing {
     /// The server's answer, whatever its status (A11.3, A12.5-A12.9).
     Answer(Answer),

@@ -174,7 +174,10 @@ impl Inner {
                 .with_id(id.cloned()));
         };
         let found = match asked.sessions.find(name, asked.headers) {
-            Found::Session(session) => Some(session),
+            Found::Session(session) => {
+                session.credential(asked.headers);
+                Some(session)
+            }
             Found::Unknown => None,
             Found::Full(fault) => {
                 let (status, reason) = (StatusCode::SERVICE_UNAVAILABLE, fault.kind.ended().label());

@@ -8,6 +8,7 @@ use crate::shutdown::Shutdown;
 use crate::translate::legacy_client::notify::Change;
 use crate::upstream::modern::feed::{Follower, Following};
 use crate::wire::payload::Payload;
+use hyper::HeaderMap;
 use std::sync::{Arc, Weak};
 use tokio::time::Instant;
 
@@ -59,6 +60,13 @@ impl Use {
                 }
             }
         }));
+    }
+
+    /// The headers of a later request: where the server takes the former credential no more, this may do.
+    pub(in crate::downstream) fn credential(&self, headers: &HeaderMap) {
+        if let Some(following) = self.part() {
+            following.credential(headers);
+        }
     }
 
     pub(in crate::downstream) fn unsubscribe(&self, uri: &str) {

@@ -41,6 +41,7 @@ impl Stage {
             metrics,
             declared: Recent::default(),
             numbers: AtomicU64::new(1),
+            asking: Arc::new(crate::upstream::Asking::new().unwrap()),
             settings,
         };
         let changed = Arc::new(Mutex::new(Vec::new()));
