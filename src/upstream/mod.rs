@@ -63,6 +63,31 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    fn new(
+        settings: config::Upstream,
+        limits: Limits,
+        dial: Arc<dyn Dial>,
+        asking: Arc<Asking>,
+        shutdown: Shutdown,
+        metrics: Arc<UpstreamMetrics>,
+    ) -> Result<Arc<Self>, TransportBuildError> {
+        let transport = HttpTransport::new(&settings, dial, metrics.clone())?;
+        let heads = head::Heads::new(&settings);
+        let numbers = AtomicU64::new(1);
+        let declared = Recent::default();
+        Ok(Arc::new(Self {
+            settings,
+            transport,
+            heads,
+            limits,
+            shutdown,
+            metrics,
+            declared,
+            numbers,
+            asking,
+        }))
+    }
+
     fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
@@ -84,19 +109,7 @@ impl Upstream {
         shutdown: Shutdown,
         metrics: Arc<UpstreamMetrics>,
     ) -> Result<Self, TransportBuildError> {
-        let transport = HttpTransport::new(&settings, dial, metrics.clone())?;
-        let heads = head::Heads::new(&settings);
-        let shared = Arc::new(Shared {
-            settings: settings.clone(),
-            transport,
-            heads,
-            limits,
-            shutdown,
-            metrics: metrics.clone(),
-            declared: Recent::default(),
-            numbers: AtomicU64::new(1),
-            asking: common.asking,
-        });
+        let shared = Shared::new(settings.clone(), limits, dial, common.asking, shutdown, metrics.clone())?;
         let legacy = legacy::Legacy::new(shared.clone(), common.parked);
         let modern = modern::Modern::new(shared.clone());
         let era = era::Detector::new(shared, legacy.clone(), common.verdicts);
@@ -107,6 +120,11 @@ impl Upstream {
 /// What the caller is told; the address and the cause go to the log alone.
 fn send_fault(name: &str, error: &SendError) -> Fault {
     tracing::warn!(upstream = name, %error, "upstream request failed");
+    unsent(error)
+}
+
+/// The same for what is tried again by itself, of which the log has other words.
+fn unsent(error: &SendError) -> Fault {
     match error {
         SendError::Connect { .. } => Fault::bad_gateway("cannot connect to the upstream server"),
         SendError::Tls { .. } => Fault::bad_gateway("no TLS session with the upstream server"),

@@ -13,6 +13,7 @@ pub mod discovered;
 pub mod envelope;
 pub mod error;
 pub mod form;
+pub mod fresh;
 mod identity;
 pub mod initialize;
 pub mod listen;

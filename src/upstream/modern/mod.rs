@@ -5,6 +5,7 @@
 //! For legacy clients it owns the parts below: `call` runs one of their calls through all rounds, `catalog` is what is known of
 //! the server's tools, `own` sends what the proxy asks for itself, `feed` listens to changes, `vouch` asks about credentials.
 
+mod cache;
 mod call;
 mod catalog;
 mod own;

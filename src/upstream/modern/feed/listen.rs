@@ -13,7 +13,7 @@ use crate::translate::legacy_client::notify::{self, Acknowledged, Change};
 use crate::translate::notify::cancelled_request;
 use crate::upstream::reply::{Messages, Refusal, Reply};
 use crate::upstream::transport::RequestHead;
-use crate::upstream::{Shared, send_fault};
+use crate::upstream::{Shared, unsent};
 use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response, code, is_number};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
@@ -172,7 +172,10 @@ impl Listen {
 
 async fn open(shared: Arc<Shared>, head: RequestHead, body: Payload, number: u64) -> Result<Messages, End> {
     let sent = shared.transport.send(head, body).await;
-    let response = sent.map_err(|error| End::Failed(send_fault(&shared.settings.name, &error)))?;
+    let response = sent.map_err(|error| {
+        tracing::debug!(upstream = %shared.settings.name, %error, "a listen could not be sent");
+        End::Failed(unsent(&error))
+    })?;
     match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
         Reply::Messages(messages) => Ok(messages.awaiting(number)),
         // Taken for a notification, most likely.

@@ -87,7 +87,6 @@ impl Eq for NotSubscribed {}
 
 impl Feed {
     /// `most_uris` bounds what one principal subscribes to.
-    #[allow(dead_code, reason = "nobody has one yet")]
     pub(in crate::upstream) fn new(shared: Arc<Shared>, most_uris: usize, changed: Changed) -> Arc<Self> {
         Arc::new(Self {
             shared,

@@ -2,14 +2,11 @@
 
 use super::*;
 use crate::shutdown::Shutdown;
-use crate::translate::capabilities::Recent;
-use crate::upstream::head::Heads;
-use crate::upstream::transport::HttpTransport;
+use crate::upstream::asking::Asking;
 use crate::upstream::transport::peer::{Peer, Pipes, metrics, read_request, upstream};
 use crate::wire::json::Limits;
 use hyper::header::AUTHORIZATION;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::mpsc;
@@ -31,23 +28,14 @@ impl Stage {
         let (ends, peer) = mpsc::unbounded_channel();
         let settings = upstream("http://u.example/mcp");
         let (metrics, shutdown) = (metrics(), Shutdown::new(Duration::from_secs(1)));
-        let transport =
-            HttpTransport::new(&settings, Arc::new(Pipes { size: 1 << 16, ends }), metrics.clone());
-        let shared = Shared {
-            heads: Heads::new(&settings),
-            transport: transport.unwrap(),
-            limits: Limits { nesting: 16, members: 1000 },
-            shutdown: shutdown.clone(),
-            metrics,
-            declared: Recent::default(),
-            numbers: AtomicU64::new(1),
-            asking: Arc::new(crate::upstream::Asking::new().unwrap()),
-            settings,
-        };
+        let limits = Limits { nesting: 16, members: 1000 };
+        let asking = Arc::new(Asking::new().unwrap());
+        let dial = Arc::new(Pipes { size: 1 << 16, ends });
+        let shared = Shared::new(settings, limits, dial, asking, shutdown.clone(), metrics).unwrap();
         let changed = Arc::new(Mutex::new(Vec::new()));
         let seen = changed.clone();
         let hook = move |_: Principal, change: &Change| seen.lock().unwrap().push(change.clone());
-        let feed = Feed::new(Arc::new(shared), 100, Box::new(hook));
+        let feed = Feed::new(shared, 100, Box::new(hook));
         Self { feed, peer: Peer(peer), changed, shutdown }
     }
 
