@@ -146,6 +146,15 @@ impl Heads {
         self.forward_authorization.then(|| client.get(AUTHORIZATION).cloned()).flatten()
     }
 
+    /// The headers of this client that go upstream by its name, so that an answer may depend on them; without trace context.
+    pub(super) fn forwarded<'a>(
+        &'a self,
+        client: &'a HeaderMap,
+    ) -> impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)> {
+        let named = self.forward.iter().filter(|name| !TRACE.contains(&name.as_str()));
+        named.flat_map(|name| client.get_all(name).into_iter().map(move |value| (name, value)))
+    }
+
     fn common(&self, client: &HeaderMap) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(self.base.len() + ROOM);
         headers.extend(self.base.iter().map(|(name, value)| (name.clone(), value.clone())));

@@ -3,7 +3,8 @@
 //! Owns, for modern clients, relaying a checked request byte for byte and noticing that the server is not modern after all
 //! (C39b): a modern request carries everything it needs, so there is nothing to keep, and streams are passed on as they come.
 //! For legacy clients it owns the parts below: `call` runs one of their calls through all rounds, `catalog` is what is known of
-//! the server's tools, `own` sends what the proxy asks for itself, `feed` listens to changes, `vouch` asks about credentials.
+//! the server's tools, `own` sends what the proxy asks for itself, `feed` listens to changes, `vouch` asks about credentials, `cache`
+//! keeps lists where that is wanted.
 
 mod cache;
 mod call;
@@ -30,6 +31,7 @@ use crate::wire::jsonrpc::{self, Id, Message, Reply, Response as Answer, code};
 use crate::wire::payload::Payload;
 use crate::wire::version::Era;
 use bytes::Bytes;
+use cache::Cache;
 use catalog::Catalog;
 use feed::Feed;
 use hyper::body::Incoming;
@@ -41,6 +43,8 @@ use vouch::Vouching;
 pub struct Modern {
     shared: Arc<Shared>,
     catalog: Arc<Catalog>,
+    /// `None` without `cache_lists`.
+    cache: Option<Arc<Cache>>,
     vouching: Vouching,
     /// What legacy clients are told of.
     pub feed: Arc<Feed>,
@@ -62,15 +66,16 @@ impl Modern {
         let limits = &shared.settings.limits;
         let catalog = Catalog::new(limits.catalogs, limits.catalog_tools, shared.shutdown.clone());
         let catalog = Arc::new(catalog);
-        let kept = catalog.clone();
-        let changed = Box::new(move |principal: Principal, change: &Change| {
-            if *change == Change::Tools {
-                kept.forget(principal);
-            }
-        });
-        let feed = Feed::new(shared.clone(), RESOURCES, changed);
+        let keeps = shared.settings.cache_lists;
+        let cache = keeps.then(|| Arc::new(Cache::new(limits.cache_bytes, shared.metrics.clone())));
+        let kept = (catalog.clone(), cache.clone());
+        let changed = move |principal: Principal, change: &Change| {
+            let (catalog, cache) = &kept;
+            forget(catalog, cache.as_deref(), principal, change);
+        };
+        let feed = Feed::new(shared.clone(), RESOURCES, Box::new(changed));
         let vouching = Vouching::new(shared.shutdown.clone());
-        Arc::new(Self { shared, catalog, vouching, feed })
+        Arc::new(Self { shared, catalog, cache, vouching, feed })
     }
 
     /// Runs a legacy client's call until there is an outcome or nobody waits for it any more.
@@ -85,9 +90,7 @@ impl Modern {
 
     /// Something of the server is not what it was: what was kept of it goes.
     fn changed(&self, principal: Principal, change: &Change) {
-        if *change == Change::Tools {
-            self.catalog.forget(principal);
-        }
+        forget(&self.catalog, self.cache.as_deref(), principal, change);
     }
 
     /// What the server says of itself, asked for a legacy client that begins a session.
@@ -222,6 +225,16 @@ impl Modern {
             return Ok(Response::from_parts(head, UpstreamBody::Read(refusal.body)));
         }
         Err(Trouble::OtherEra(refusal.fault("the request")))
+    }
+}
+
+/// What was kept of something that has changed goes.
+fn forget(catalog: &Catalog, cache: Option<&Cache>, principal: Principal, change: &Change) {
+    if *change == Change::Tools {
+        catalog.forget(principal);
+    }
+    if let Some(cache) = cache {
+        cache.changed(principal, change);
     }
 }
 

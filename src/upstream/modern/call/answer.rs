@@ -22,6 +22,7 @@ impl Course<'_> {
     /// A response with the status of an error.
     pub(super) fn refused(&mut self, refusal: &Refusal, number: u64) -> Result<Leg, Trouble> {
         if is_challenge(refusal.status) {
+            self.turned_away(refusal.status);
             return Err(Trouble::Fault(refusal.fault("the request")));
         }
         match standing(refusal, number) {
@@ -52,6 +53,7 @@ impl Course<'_> {
                 return Err(unusable(format!("the upstream server answered with {words}")));
             }
         }
+        self.keep(response, body);
         let (call, revision) = (self.call, self.caller.client.revision);
         let unreadable = |fault: crate::translate::result::Unreadable| unusable(fault.to_string());
         let message = if call.method == Method::ToolsList {

@@ -3,10 +3,11 @@
 //! Owns the row of requests that a call becomes: the first, one more for each round of `input_required`, and one again
 //! where the server proved that it did not run the last (-32020), or where asking twice does no harm (lists and reads whose
 //! answer broke off, D104). `leg` sends one and reads what comes, `rounds` puts what the server asks to the client, `answer`
-//! is what an answer means. A `tools/call` that may have run is never sent again (B14). Does not own the client's session,
+//! is what an answer means, `kept` are lists that need not be asked for again. A `tools/call` that may have run is never sent again (B14). Does not own the client's session,
 //! nor how what is told reaches it: that goes through the exchange. Rules: A1.5, A11, A12.20, B2.
 
 mod answer;
+mod kept;
 mod leg;
 mod rounds;
 
@@ -23,6 +24,7 @@ use crate::translate::legacy_client::tools::Tool;
 use crate::wire::jsonrpc::string;
 use crate::wire::method::Method;
 use bytes::Bytes;
+use kept::Keep;
 use rounds::Rounds;
 use std::sync::Arc;
 
@@ -80,15 +82,20 @@ struct Course<'a> {
     token: Option<Bytes>,
     progress: Progress,
     tool: Option<Arc<Tool>>,
+    /// What the answer is kept under.
+    keep: Option<Keep>,
 }
 
 impl<'a> Course<'a> {
     fn new(modern: &'a Arc<Modern>, call: &'a Arc<Call>, caller: &'a Caller, sender: &'a Sender) -> Self {
         let token = declared::progress_token(&call.request).map(Bytes::copy_from_slice);
-        Self { modern, call, caller, sender, token, progress: Progress::default(), tool: None }
+        Self { modern, call, caller, sender, token, progress: Progress::default(), tool: None, keep: None }
     }
 
     async fn run(&mut self) -> Outcome {
+        if let Some(outcome) = self.kept() {
+            return outcome;
+        }
         if let Some(name) = self.tool_name() {
             self.tool = self.modern.tool(self.call, &self.caller.client, &name).await;
         }
