@@ -202,7 +202,7 @@ pub struct UpstreamTimeouts {
     pub connect: Duration,
     /// One answer to the `server/discover` probe.
     pub probe: Duration,
-    /// One answer to `initialize`.
+    /// One answer to `initialize`; at a modern server the acknowledgement of a subscription.
     pub initialize: Duration,
     /// A whole call; above: 504.
     pub request: Duration,

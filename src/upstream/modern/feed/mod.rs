@@ -166,8 +166,8 @@ impl Feed {
 }
 
 impl Following {
-    /// Subscribes to a resource, and waits until the server has acknowledged it, until `deadline` and no longer than an
-    /// acknowledgement may take. What was granted before is granted at once.
+    /// Subscribes to a resource, and waits until the server has acknowledged it: until `deadline`, and for each listen that is
+    /// sent no longer than a handshake may take (`timeouts.initialize`). What was granted before is granted at once.
     pub async fn subscribe(&self, uri: &str, deadline: Instant) -> Result<(), NotSubscribed> {
         let subscribing = self.hub.lock().subscribe(self.seat, uri);
         let answer = match subscribing {

@@ -126,8 +126,9 @@ impl Plan {
             surplus: None,
             gap: false,
             backoff: Backoff::new(timeouts.reconnect, timeouts.reconnect_max),
-            patience: timeouts.stream,
-            longest: timeouts.request.max(timeouts.stream),
+            // The server has to answer no more than a handshake.
+            patience: timeouts.initialize,
+            longest: timeouts.request.max(timeouts.initialize),
             reconnect_max: timeouts.reconnect_max,
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::exchange::FaultKind;
 
-const STREAM: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_millis(500);
 const REQUEST: Duration = Duration::from_secs(60);
 const FIRST: Duration = Duration::from_secs(2);
 const MOST: Duration = Duration::from_secs(30);
@@ -23,7 +23,7 @@ struct Clock {
 impl Clock {
     fn new() -> Self {
         let timeouts = UpstreamTimeouts {
-            stream: STREAM,
+            initialize: PATIENCE,
             request: REQUEST,
             reconnect: FIRST,
             reconnect_max: MOST,
@@ -83,7 +83,7 @@ fn a_set_that_grows_is_another_listen_before_the_old_one_goes() {
     clock.stand(WANTED);
     assert_eq!(clock.step(WAITING), Step::Open);
     // More wishes wait for the next.
-    assert_eq!(clock.waits(WAITING), Some(STREAM));
+    assert_eq!(clock.waits(WAITING), Some(PATIENCE));
     assert!(!clock.plan.acknowledged(clock.now), "no gap");
     assert_eq!(clock.waits(WAITING), Some(LAG));
     clock.pass(LAG);
@@ -156,21 +156,21 @@ fn failures_grow_the_pauses_and_who_waits_is_not_held_up_by_them() {
 fn a_late_acknowledgement_is_waited_for_but_not_by_clients() {
     let mut clock = Clock::new();
     assert_eq!(clock.step(WAITING), Step::Open);
-    clock.pass(STREAM);
+    clock.pass(PATIENCE);
     assert_eq!(clock.step(WAITING), Step::Late);
-    assert_eq!(clock.waits(WANTED), Some(REQUEST - STREAM));
+    assert_eq!(clock.waits(WANTED), Some(REQUEST - PATIENCE));
     // Whoever comes now has it tried again.
     assert_eq!(clock.step(WAITING), Step::Open);
-    clock.pass(STREAM);
+    clock.pass(PATIENCE);
     assert_eq!(clock.step(WANTED), Step::Late);
-    assert_eq!(clock.waits(WANTED), Some(REQUEST - STREAM));
+    assert_eq!(clock.waits(WANTED), Some(REQUEST - PATIENCE));
     assert!(clock.plan.acknowledged(clock.now), "something may have been missed");
     assert_eq!(clock.waits(FITS), None);
     clock.plan.ended(None, clock.now);
     let pause = clock.waits(WANTED);
     clock.pass(pause.unwrap());
     assert_eq!(clock.step(WANTED), Step::Open);
-    clock.pass(STREAM);
+    clock.pass(PATIENCE);
     assert_eq!(clock.step(WANTED), Step::Late);
     clock.pass(REQUEST);
     assert_eq!(clock.step(WANTED), Step::GiveUp);
