@@ -18,7 +18,7 @@ use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
 
 /// Members of a modern result that are words of its protocol.
-pub(super) const VOCABULARY: [&str; 5] =
+pub(in crate::translate) const VOCABULARY: [&str; 5] =
     ["resultType", "ttlMs", "cacheScope", "inputRequests", "requestState"];
 
 /// What a result says of itself.
@@ -80,8 +80,12 @@ pub fn to_legacy(
     if let Some(call) = &call {
         add = call.members();
     }
-    let gone = |name: &str| call.as_ref().is_some_and(|call| call.drops(name));
-    let mut splice = with(response, body, id, gone, add);
+    let is_page =
+        matches!(method, Method::PromptsList | Method::ResourcesList | Method::ResourcesTemplatesList);
+    let last = is_page && ends_in_null(text, body);
+    let gone =
+        |name: &str| last && name == "nextCursor" || call.as_ref().is_some_and(|call| call.drops(name));
+    let mut splice = under_id(response, body, id, gone, add);
     if let Some(call) = &call {
         call.edit(&mut splice);
     }
@@ -121,17 +125,14 @@ pub fn tool_error(id: &Id, words: &str) -> Payload {
     Payload::from(out)
 }
 
-/// Begins the message under the client's id, without modern vocabulary.
-pub(super) fn under_id<'a>(
-    response: &'a Response,
-    body: &Body,
-    id: &Id,
-    gone: impl Fn(&str) -> bool,
-) -> Splice<'a> {
-    with(response, body, id, gone, String::new())
+/// Whether a page says by `null` that it is the last one, which a strict client takes for no cursor at all (A4.18).
+pub(super) fn ends_in_null(text: &[u8], body: &Body) -> bool {
+    once(&body.object, text, "nextCursor").is_some_and(|span| span.of(text) == b"null")
 }
 
-fn with<'a>(
+/// Begins the message under the client's id, without modern vocabulary. Members that `gone` names are taken out too, and
+/// `add` is written first.
+pub(super) fn under_id<'a>(
     response: &'a Response,
     body: &Body,
     id: &Id,
@@ -145,19 +146,13 @@ fn with<'a>(
     }
     // What some serialisers write for "none".
     splice.rewrite(&response.top, |member| !member.is(text, "error"), "");
-    let reserved = |member: &Member| {
-        member
-            .name(text)
-            .is_some_and(|name| meta::MODERN_ONLY.contains(&&*name) || name == meta::RELATED_TASK)
-    };
+    let reserved = |member: &Member| is_reserved(text, member);
     let meta = body.meta.as_ref().filter(|meta| !meta.members.iter().all(reserved));
-    let null = |member: &Member| member.value.of(text) == b"null";
     let keep = |member: &Member| {
         let Some(name) = member.name(text) else { return true };
         match &*name {
             // An empty one says nothing, unless the server wrote it so.
             "_meta" => meta.is_some() || body.meta.as_ref().is_some_and(Object::is_empty),
-            "nextCursor" => !null(member),
             name => !VOCABULARY.contains(&name) && !gone(name),
         }
     };
@@ -166,6 +161,11 @@ fn with<'a>(
         splice.rewrite(meta, |member| !reserved(member), "");
     }
     splice
+}
+
+/// Whether a member of `_meta` is one of the protocol's own words, which no legacy peer may see.
+pub(in crate::translate) fn is_reserved(text: &[u8], member: &Member) -> bool {
+    member.name(text).is_some_and(|name| meta::MODERN_ONLY.contains(&&*name) || name == meta::RELATED_TASK)
 }
 
 /// A result of `tools/call`.

@@ -70,6 +70,7 @@ fn a4_18_a_cursor_is_one_even_if_it_is_empty_and_null_is_none() {
     );
     let last = r#"{"prompts":[],"nextCursor":null}"#;
     assert_eq!(down(last, Method::PromptsList), r#"{"jsonrpc":"2.0","id":"c","result":{"prompts":[]}}"#);
+    assert!(down(last, Method::Custom).contains("nextCursor"), "of a method of one's own nothing is known");
 }
 
 #[test]

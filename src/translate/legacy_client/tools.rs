@@ -6,7 +6,7 @@
 
 use super::mirror::{self, Mirrors};
 use super::output::{self, Output};
-use super::result::under_id;
+use super::result::{ends_in_null, under_id};
 use crate::translate::declared::{UNBOUNDED, object, once};
 use crate::translate::result::{Unreadable, readable};
 use crate::translate::schema::items;
@@ -47,7 +47,8 @@ pub fn list(
 ) -> Result<Listed, Unreadable> {
     let text = &response.text;
     readable(text, body, Method::ToolsList)?;
-    let mut splice = under_id(response, body, id, |_| false);
+    let last = ends_in_null(text, body);
+    let mut splice = under_id(response, body, id, |name| last && name == "nextCursor", String::new());
     let spans = body.object.first(text, "tools").map(|span| items(text, span)).unwrap_or_default();
     let mut page = Page { text, revision, tools: Vec::new(), findings: Vec::new(), names: HashSet::new() };
     let mut keep = Vec::with_capacity(spans.len());

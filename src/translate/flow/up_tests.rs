@@ -1,8 +1,8 @@
-//! A result that passes against one that is held: the same outcome, wherever it is cut.
+//! A legacy server's result that passes against one that is held: the same outcome, wherever it is cut.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::translate::result::to_modern;
+use crate::translate::result::{self, to_modern};
 use crate::wire::jsonrpc::{self, Message, Reply};
 use serde_json::Value;
 
@@ -30,14 +30,20 @@ fn held(text: &str, method: Method) -> Option<String> {
         return None;
     }
     let plan = plan(method);
-    let message = to_modern(&response, body, method, &plan.id, &plan.server_info, LIMITS).message.to_bytes();
+    let message = to_modern(&response, body, method, &plan.id, &Bytes::from_static(INFO.as_bytes()), LIMITS)
+        .message
+        .to_bytes();
     Some(String::from_utf8(message.to_vec()).unwrap())
 }
 
-/// As it is when it passes in pieces: what went out, and whether its end was let go.
 fn passed(text: &str, method: Method, cuts: &[usize]) -> (String, Result<(), Stop>) {
+    passed_by(plan(method), text, cuts)
+}
+
+/// As it is when it passes in pieces: what went out, and whether its end was let go.
+pub(super) fn passed_by(plan: Plan, text: &str, cuts: &[usize]) -> (String, Result<(), Stop>) {
     let whole = Bytes::copy_from_slice(text.as_bytes());
-    let (mut flow, mut probe) = (Flow::new(plan(method)), Flow::probe(plan(method)));
+    let (mut flow, mut probe) = (Flow::new(plan.clone()), Flow::probe(plan));
     let mut out = Vec::new();
     let mut from = 0;
     let mut end = Ok(());
@@ -81,7 +87,7 @@ fn same(text: &str, method: Method) {
 }
 
 /// All orders of a few members.
-fn orders(members: &[&str]) -> Vec<String> {
+pub(super) fn orders(members: &[&str]) -> Vec<String> {
     let [one] = members else {
         let mut all = Vec::new();
         for (at, first) in members.iter().enumerate() {
@@ -95,7 +101,7 @@ fn orders(members: &[&str]) -> Vec<String> {
 }
 
 /// `{member,member}` of members that are separated by what stands before each of them.
-fn object(members: &str) -> String {
+pub(super) fn object(members: &str) -> String {
     format!("{{{}}}", members.strip_prefix(',').unwrap_or(members))
 }
 
