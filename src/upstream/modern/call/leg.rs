@@ -11,7 +11,7 @@ use super::{Course, Leg, Trouble};
 use crate::exchange::{Event, Fault, FaultKind, Outcome};
 use crate::telemetry::metrics::Waiting;
 use crate::translate::declared::LogLevel;
-use crate::translate::flow::Plan;
+use crate::translate::flow::{Form, Plan};
 use crate::translate::legacy_client::envelope::{self, Round};
 use crate::translate::legacy_client::output::Output;
 use crate::translate::legacy_client::{mirror, notify};
@@ -142,9 +142,22 @@ impl Course<'_> {
         self.caller.level
     }
 
-    /// How a large result passes, if it may. None does yet.
-    fn plan(&self, _number: u64) -> Option<Plan> {
-        None
+    /// How a large result passes, if it may.
+    fn plan(&self, number: u64) -> Option<Plan> {
+        let shared = &self.modern.shared;
+        let revision = self.caller.client.revision;
+        let convert = shared.settings.convert_content.contains(&revision);
+        let form = Form { revision, output: self.output(), convert };
+        let most = shared.settings.limits.message_bytes;
+        let plan = Plan::to_legacy_client(
+            self.call.method,
+            form,
+            number,
+            self.call.id().clone(),
+            shared.limits,
+            most,
+        );
+        plan.filter(|_| !self.caller.whole)
     }
 
     /// What is known of the results of the tool that is called.
