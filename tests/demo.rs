@@ -28,13 +28,14 @@ fn one_under_the_other_it_shows_what_was_translated() {
     let text = text(&demo(None, &[]));
     assert!(began.elapsed() < Duration::from_secs(5));
     for (wanted, times) in [
-        (r#""method": "initialize""#, 2),
-        (r#""method": "notifications/initialized""#, 2),
+        (r#""method": "initialize""#, 3),
+        (r#""method": "notifications/initialized""#, 3),
         (r#""method": "notifications/cancelled""#, 1),
-        ("--> DELETE /mcp HTTP/1.1", 2),
+        ("--> DELETE /mcp HTTP/1.1", 3),
         (r#""progressToken": "mine""#, 4),
-        (r#""resultType": "input_required""#, 1),
-        (r#""inputResponses": {"#, 1),
+        (r#""resultType": "input_required""#, 2),
+        (r#""inputResponses": {"#, 2),
+        ("mcp-param-place: Luigi's", 2),
         ("NOT AS EXPECTED", 0),
     ] {
         assert_eq!(text.matches(wanted).count(), times, "{wanted}\n{text}");
@@ -42,12 +43,14 @@ fn one_under_the_other_it_shows_what_was_translated() {
     for wanted in [
         "MODERN client --> proxy",
         "       LEGACY proxy --> server",
+        "LEGACY client --> proxy",
+        "       MODERN proxy --> server",
         r#""resultType": "complete""#,
         "<-- HTTP/1.1 404 Not Found",
         "Mcp-Method: tools/call",
         r#""code": -32002"#,
         r#""code": -32602"#,
-        "16 of 16 steps went as expected",
+        "19 of 19 steps went as expected",
     ] {
         assert!(text.contains(wanted), "{wanted}\n{text}");
     }

@@ -1,4 +1,5 @@
-//! A small legacy MCP server inside the binary, for `--upstream builtin:demo` and the `demo` command.
+//! A small legacy MCP server inside the binary, for `--upstream builtin:demo` and the `demo` command; and for the latter a
+//! modern one that is smaller still (`modern`).
 //!
 //! Owns a complete peer of revision 2025-11-25: `server` (Streamable HTTP), `session` (what it remembers),
 //! `features` (what it offers), `calls` (tools that take time), `booking` (the one that asks its client something),
@@ -10,6 +11,7 @@
 mod booking;
 mod calls;
 mod features;
+pub mod modern;
 mod respond;
 mod server;
 mod session;

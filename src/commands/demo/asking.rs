@@ -29,7 +29,7 @@ pub(super) fn asked() -> Step {
             expect(seen.last()["id"] == "call-3", "the answer should have the request's id")?;
             seen.result("/resultType", &json!("input_required"))?;
             expect(seen.last()["result"].get("ttlMs").is_none(), "a question is not to be kept")?;
-            let theirs = seen.legacy(Way::ToClient);
+            let theirs = seen.back(Way::ToClient);
             let theirs = theirs.iter().find(|message| message["method"] == "elicitation/create");
             let theirs = theirs.ok_or("the server should have asked")?;
             let entries = seen.last()["result"]["inputRequests"].as_object();
@@ -61,14 +61,14 @@ pub(super) fn answered() -> Step {
             ..BOOK
         },
         settled: |frames| {
-            let legacy = || frames.iter().filter(|frame| frame.wire == Wire::Legacy);
+            let back = || frames.iter().filter(|frame| frame.wire == Wire::Back);
             let accepted = |frame: &Frame| frame.what.head().and_then(Head::status) == Some(202);
-            legacy().any(accepted) && legacy().any(|frame| frame.what == What::Ended)
+            back().any(accepted) && back().any(|frame| frame.what == What::Ended)
         },
         check: |seen| {
             seen.ok("call-4")?;
             seen.result("/content/0/text", &json!("A table for 2 at Luigi's, on the terrace."))?;
-            let sent = seen.legacy(Way::ToServer);
+            let sent = seen.back(Way::ToServer);
             let [response] = &sent[..] else {
                 return Err(format!("the server should get one message, not {}", sent.len()));
             };

@@ -1,7 +1,7 @@
 //! A modern client, as small as one can be: every request is a POST of its own that says all there is to know.
 //!
-//! Owns writing a request of revision 2026-07-28 and reading its answer. Keeps nothing between requests: what a request
-//! takes from the answer before, it is given.
+//! Owns writing a request of revision 2026-07-28, and reading an answer, which the legacy client (`old`) does alike. Keeps
+//! nothing between requests: what a request takes from the answer before, it is given.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::frames::{Head, Reader};
+use super::frames::Reader;
 
 /// A request, its JSON written as text so that the wire shows just this.
 #[derive(Debug, Clone, Copy)]
@@ -35,8 +35,60 @@ pub(super) struct Request {
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) status: u16,
+    /// The session that it begins.
+    pub(super) session: Option<String>,
     /// The JSON-RPC messages, in order.
     pub(super) messages: Vec<Value>,
+}
+
+/// An answer while it comes.
+pub(super) struct Reading {
+    stream: TcpStream,
+    reader: Reader,
+    answer: Answer,
+    /// Of the messages in the answer, those that were handed out.
+    seen: usize,
+}
+
+impl Reading {
+    /// Sends a request over a connection of its own.
+    pub(super) async fn of(address: SocketAddr, request: &str) -> io::Result<Self> {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.write_all(request.as_bytes()).await?;
+        Ok(Self { stream, reader: Reader::new(), answer: Answer::default(), seen: 0 })
+    }
+
+    /// The next message; `None` once the answer is complete.
+    pub(super) async fn next(&mut self) -> io::Result<Option<Value>> {
+        let mut buffer = vec![0; 16 * 1024];
+        loop {
+            if let Some(message) = self.answer.messages.get(self.seen) {
+                self.seen += 1;
+                return Ok(Some(message.clone()));
+            }
+            if self.reader.complete > 0 {
+                return Ok(None);
+            }
+            let size = self.stream.read(&mut buffer).await?;
+            if size == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            for what in self.reader.feed(&buffer[..size]) {
+                if let Some(head) = what.head() {
+                    self.answer.status = head.status().unwrap_or_default();
+                    self.answer.session = head.get("mcp-session-id").map(str::to_owned);
+                }
+                if let Ok(message) = serde_json::from_str(what.json()) {
+                    self.answer.messages.push(message);
+                }
+            }
+        }
+    }
+
+    /// What has come so far; closes the connection.
+    pub(super) fn end(self) -> Answer {
+        self.answer
+    }
 }
 
 impl Request {
@@ -81,26 +133,10 @@ pub(super) async fn call(
     most: Option<usize>,
     before: &Value,
 ) -> io::Result<Answer> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream.write_all(request.text(address, before).as_bytes()).await?;
-    let (mut reader, mut buffer) = (Reader::new(), vec![0; 16 * 1024]);
-    let mut answer = Answer::default();
-    while reader.complete == 0 {
-        let size = stream.read(&mut buffer).await?;
-        if size == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        for what in reader.feed(&buffer[..size]) {
-            if let Some(status) = what.head().and_then(Head::status) {
-                answer.status = status;
-            }
-            if let Ok(message) = serde_json::from_str(what.json()) {
-                answer.messages.push(message);
-            }
-        }
-        if most.is_some_and(|most| answer.messages.len() >= most) {
-            break;
-        }
+    let mut reading = Reading::of(address, &request.text(address, before)).await?;
+    let mut seen = 0;
+    while most.is_none_or(|most| seen < most) && reading.next().await?.is_some() {
+        seen += 1;
     }
-    Ok(answer)
+    Ok(reading.end())
 }

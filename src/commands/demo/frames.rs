@@ -10,9 +10,9 @@ use std::mem;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wire {
     /// Between the client and the proxy.
-    Modern,
+    Front,
     /// Between the proxy and the server.
-    Legacy,
+    Back,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,10 +13,11 @@ const SIDE_BY_SIDE: usize = 110;
 const WIDE: usize = 160;
 const NARROW: usize = 80;
 const GUTTER: &str = " | ";
-const TELLING: [&str; 9] = [
+const TELLING: [&str; 10] = [
     "mcp-protocol-version",
     "mcp-method",
     "mcp-name",
+    "mcp-param-place",
     "mcp-session-id",
     "content-type",
     "last-event-id",
@@ -24,6 +25,16 @@ const TELLING: [&str; 9] = [
     "allow",
     "www-authenticate",
 ];
+
+/// Of which generation the two wires are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pair {
+    pub(super) front: &'static str,
+    pub(super) back: &'static str,
+}
+
+pub(super) const MODERN_TO_LEGACY: Pair = Pair { front: "MODERN", back: "LEGACY" };
+pub(super) const LEGACY_TO_MODERN: Pair = Pair { front: "LEGACY", back: "MODERN" };
 
 /// How the pieces are put on the page.
 #[derive(Debug, Clone, Copy)]
@@ -36,16 +47,16 @@ pub(super) struct Layout {
 /// Pieces that belong on one height of the page.
 #[derive(Default)]
 struct Row<'a> {
-    modern: Vec<&'a Frame>,
-    legacy: Vec<&'a Frame>,
+    front: Vec<&'a Frame>,
+    back: Vec<&'a Frame>,
 }
 
 impl Row<'_> {
-    /// How far down the modern side begins: an answer stands beside the last message that it was made from.
+    /// How far down the client's side begins: an answer stands beside the last message that it was made from.
     fn down(&self) -> usize {
-        let answers = self.modern.first().is_some_and(|frame| frame.way == Way::ToClient);
-        let telling = self.legacy.iter().rposition(|frame| answers && !frame.what.json().is_empty());
-        telling.map_or(0, |last| (last + 1).saturating_sub(self.modern.len()))
+        let answers = self.front.first().is_some_and(|frame| frame.way == Way::ToClient);
+        let telling = self.back.iter().rposition(|frame| answers && !frame.what.json().is_empty());
+        telling.map_or(0, |last| (last + 1).saturating_sub(self.front.len()))
     }
 }
 
@@ -86,27 +97,27 @@ impl Layout {
         writeln!(out, "{}", mark.repeat(self.width))
     }
 
-    pub(super) fn frames(&self, out: &mut impl Write, frames: &[Frame]) -> io::Result<()> {
+    pub(super) fn frames(&self, out: &mut impl Write, frames: &[Frame], pair: Pair) -> io::Result<()> {
         let shown: Vec<_> = frames.iter().filter(|frame| frame.what != What::Ended).collect();
-        if self.side_by_side { self.columns(out, &shown) } else { self.stacked(out, &shown) }
+        if self.side_by_side { self.columns(out, &shown, pair) } else { self.stacked(out, &shown, pair) }
     }
 
-    fn columns(&self, out: &mut impl Write, frames: &[&Frame]) -> io::Result<()> {
+    fn columns(&self, out: &mut impl Write, frames: &[&Frame], pair: Pair) -> io::Result<()> {
         let width = (self.width - GUTTER.len()) / 2;
         let mut put = |left: &str, right: &str| {
             let pad = width.saturating_sub(left.chars().count());
             writeln!(out, "{}", format!("{left}{}{GUTTER}{right}", " ".repeat(pad)).trim_end())
         };
-        put("MODERN   client <-> proxy", "LEGACY   proxy <-> server")?;
+        put(&format!("{}   client <-> proxy", pair.front), &format!("{}   proxy <-> server", pair.back))?;
         put(&"-".repeat(width), &"-".repeat(width))?;
         for row in rows(frames) {
             // One by one, so that what belongs together stays on one height.
             let down = row.down();
-            for at in 0..(down + row.modern.len()).max(row.legacy.len()) {
+            for at in 0..(down + row.front.len()).max(row.back.len()) {
                 let block =
                     |frame: Option<&&Frame>| frame.map(|frame| self.block(frame, width)).unwrap_or_default();
-                let left = block(at.checked_sub(down).and_then(|at| row.modern.get(at)));
-                let right = block(row.legacy.get(at));
+                let left = block(at.checked_sub(down).and_then(|at| row.front.get(at)));
+                let right = block(row.back.get(at));
                 for line in 0..left.len().max(right.len()) {
                     let of = |block: &[String]| block.get(line).cloned().unwrap_or_default();
                     put(&of(&left), &of(&right))?;
@@ -116,9 +127,9 @@ impl Layout {
         Ok(())
     }
 
-    fn stacked(&self, out: &mut impl Write, frames: &[&Frame]) -> io::Result<()> {
+    fn stacked(&self, out: &mut impl Write, frames: &[&Frame], pair: Pair) -> io::Result<()> {
         for frame in frames {
-            writeln!(out, "{}", name(frame))?;
+            writeln!(out, "{}", name(frame, pair))?;
             for line in self.block(frame, self.width - 2) {
                 writeln!(out, "{}", format!("  {line}").trim_end())?;
             }
@@ -142,6 +153,7 @@ impl Layout {
             What::Event(event) => {
                 for line in event.lines() {
                     match line.strip_prefix("data:") {
+                        Some(data) if data.trim().is_empty() => lines.push(line.to_owned()),
                         Some(data) => lines.extend(body_lines(data.trim(), "data: ", width - arrow.len())),
                         None => lines.push(line.to_owned()),
                     }
@@ -178,9 +190,9 @@ fn rows<'a>(frames: &[&'a Frame]) -> Vec<Row<'a>> {
     let mut way = None;
     for &frame in frames {
         let repeats = rows.last().is_some_and(|row| match (frame.way, frame.wire) {
-            (Way::ToServer, Wire::Modern) => !row.legacy.is_empty(),
-            (Way::ToClient, Wire::Legacy) => !row.modern.is_empty(),
-            (Way::ToServer, Wire::Legacy) | (Way::ToClient, Wire::Modern) => false,
+            (Way::ToServer, Wire::Front) => !row.back.is_empty(),
+            (Way::ToClient, Wire::Back) => !row.front.is_empty(),
+            (Way::ToServer, Wire::Back) | (Way::ToClient, Wire::Front) => false,
         });
         if way != Some(frame.way) || repeats {
             rows.push(Row::default());
@@ -188,20 +200,21 @@ fn rows<'a>(frames: &[&'a Frame]) -> Vec<Row<'a>> {
         }
         if let Some(row) = rows.last_mut() {
             match frame.wire {
-                Wire::Modern => row.modern.push(frame),
-                Wire::Legacy => row.legacy.push(frame),
+                Wire::Front => row.front.push(frame),
+                Wire::Back => row.back.push(frame),
             }
         }
     }
     rows
 }
 
-fn name(frame: &Frame) -> &'static str {
+fn name(frame: &Frame, pair: Pair) -> String {
+    let Pair { front, back } = pair;
     match (frame.wire, frame.way) {
-        (Wire::Modern, Way::ToServer) => "MODERN client --> proxy",
-        (Wire::Legacy, Way::ToServer) => "       LEGACY proxy --> server",
-        (Wire::Legacy, Way::ToClient) => "       LEGACY proxy <-- server",
-        (Wire::Modern, Way::ToClient) => "MODERN client <-- proxy",
+        (Wire::Front, Way::ToServer) => format!("{front} client --> proxy"),
+        (Wire::Back, Way::ToServer) => format!("       {back} proxy --> server"),
+        (Wire::Back, Way::ToClient) => format!("       {back} proxy <-- server"),
+        (Wire::Front, Way::ToClient) => format!("{front} client <-- proxy"),
     }
 }
 
@@ -245,7 +258,7 @@ mod tests {
     fn long_lines_are_wrapped_and_lose_nothing() {
         let text = format!("{{\"a\":\"{}\"}}", "0123456789".repeat(30));
         let layout = Layout::new(60, false);
-        let lines = layout.block(&frame(Wire::Modern, Way::ToServer, &text), 58);
+        let lines = layout.block(&frame(Wire::Front, Way::ToServer, &text), 58);
         assert!(lines.iter().all(|line| line.chars().count() <= 58), "{lines:?}");
         let joined: String = lines.iter().map(|line| line.trim()).collect();
         assert!(joined.contains(&"0123456789".repeat(30)), "{joined}");
@@ -254,18 +267,13 @@ mod tests {
     #[test]
     fn answers_stand_beside_what_they_were_made_from() {
         use Way::{ToClient, ToServer};
-        use Wire::{Legacy, Modern};
-        let order = [
-            (Modern, ToServer),
-            (Legacy, ToServer),
-            (Legacy, ToClient),
-            (Modern, ToClient),
-            (Legacy, ToClient),
-        ];
+        use Wire::{Back, Front};
+        let order =
+            [(Front, ToServer), (Back, ToServer), (Back, ToClient), (Front, ToClient), (Back, ToClient)];
         let frames: Vec<_> = order.into_iter().map(|(wire, way)| frame(wire, way, "1")).collect();
         let counts: Vec<_> = rows(&frames.iter().collect::<Vec<_>>())
             .iter()
-            .map(|row| (row.modern.len(), row.legacy.len()))
+            .map(|row| (row.front.len(), row.back.len()))
             .collect();
         assert_eq!(counts, [(1, 1), (1, 1), (0, 1)]);
     }
@@ -273,27 +281,26 @@ mod tests {
     #[test]
     fn an_answer_that_was_made_of_several_pieces_stands_beside_the_last() {
         use Way::{ToClient, ToServer};
-        use Wire::{Legacy, Modern};
+        use Wire::{Back, Front};
         let down = |order: &[(Wire, Way)]| {
             let frames: Vec<_> = order.iter().map(|(wire, way)| frame(*wire, *way, "1")).collect();
             rows(&frames.iter().collect::<Vec<_>>()).iter().map(Row::down).collect::<Vec<_>>()
         };
-        assert_eq!(down(&[(Legacy, ToClient), (Legacy, ToClient), (Modern, ToClient)]), [1]);
-        assert_eq!(down(&[(Legacy, ToClient), (Modern, ToClient), (Modern, ToClient)]), [0]);
-        assert_eq!(down(&[(Legacy, ToClient), (Legacy, ToClient)]), [0]);
-        assert_eq!(down(&[(Modern, ToServer), (Legacy, ToServer), (Legacy, ToServer)]), [0]);
+        assert_eq!(down(&[(Back, ToClient), (Back, ToClient), (Front, ToClient)]), [1]);
+        assert_eq!(down(&[(Back, ToClient), (Front, ToClient), (Front, ToClient)]), [0]);
+        assert_eq!(down(&[(Back, ToClient), (Back, ToClient)]), [0]);
+        assert_eq!(down(&[(Front, ToServer), (Back, ToServer), (Back, ToServer)]), [0]);
         let accepted = Head { line: "HTTP/1.1 202 Accepted".to_owned(), headers: Vec::new() };
         let accepted = What::Message { head: accepted, body: String::new() };
         let frames = [
-            frame(Legacy, ToClient, "1"),
-            Frame { wire: Legacy, way: ToClient, what: accepted },
-            frame(Modern, ToClient, "1"),
+            frame(Back, ToClient, "1"),
+            Frame { wire: Back, way: ToClient, what: accepted },
+            frame(Front, ToClient, "1"),
         ];
         assert_eq!(rows(&frames.iter().collect::<Vec<_>>())[0].down(), 0, "nothing is made of a bare 202");
         let mut page = Vec::new();
-        let pieces =
-            [frame(Legacy, ToClient, "10"), frame(Legacy, ToClient, "11"), frame(Modern, ToClient, "12")];
-        Layout::new(110, false).frames(&mut page, &pieces).unwrap();
+        let pieces = [frame(Back, ToClient, "10"), frame(Back, ToClient, "11"), frame(Front, ToClient, "12")];
+        Layout::new(110, false).frames(&mut page, &pieces, MODERN_TO_LEGACY).unwrap();
         let page = String::from_utf8(page).unwrap();
         let line = |part: &str| page.lines().find(|line| line.contains(part)).unwrap().to_owned();
         assert!(line("data: 12").contains("data: 11"), "{page}");

@@ -50,19 +50,19 @@ impl Seen<'_> {
         heads(self.frames, way)
     }
 
-    pub(super) fn legacy(&self, way: Way) -> Vec<Value> {
-        legacy(self.frames, way)
+    pub(super) fn back(&self, way: Way) -> Vec<Value> {
+        back(self.frames, way)
     }
 
     /// The methods of what the server got.
     pub(super) fn methods(&self) -> Vec<String> {
         let name = |message: &Value| message["method"].as_str().unwrap_or_default().to_owned();
-        self.legacy(Way::ToServer).iter().map(name).collect()
+        self.back(Way::ToServer).iter().map(name).collect()
     }
 
     /// The one message of this method that the server got: numbered by the proxy, without modern vocabulary.
     pub(super) fn one(&self, method: &str) -> Result<Value, String> {
-        let mut sent = self.legacy(Way::ToServer);
+        let mut sent = self.back(Way::ToServer);
         sent.retain(|message| message["method"] == method);
         let (1, Some(message)) = (sent.len(), sent.pop()) else {
             return Err(format!("the server should get {method} once"));
@@ -75,13 +75,13 @@ impl Seen<'_> {
 
 /// The heads on the wire to the server.
 pub(super) fn heads(frames: &[Frame], way: Way) -> impl Iterator<Item = &Head> {
-    let of = move |frame: &&Frame| frame.wire == Wire::Legacy && frame.way == way;
+    let of = move |frame: &&Frame| frame.wire == Wire::Back && frame.way == way;
     frames.iter().filter(of).filter_map(|frame| frame.what.head())
 }
 
 /// The messages on the wire to the server.
-pub(super) fn legacy(frames: &[Frame], way: Way) -> Vec<Value> {
-    let of = |frame: &&Frame| frame.wire == Wire::Legacy && frame.way == way;
+pub(super) fn back(frames: &[Frame], way: Way) -> Vec<Value> {
+    let of = |frame: &&Frame| frame.wire == Wire::Back && frame.way == way;
     frames.iter().filter(of).filter_map(|frame| serde_json::from_str(frame.what.json()).ok()).collect()
 }
 

@@ -236,7 +236,7 @@ fn not_found() -> Step {
         check: |seen| {
             seen.error(200, 11, -32602)?;
             expect(seen.last()["error"]["data"]["uri"] == "demo://nothing", "data.uri is missing")?;
-            let theirs = seen.legacy(Way::ToClient).pop().unwrap_or_default();
+            let theirs = seen.back(Way::ToClient).pop().unwrap_or_default();
             expect(theirs["error"]["code"] == -32002, "the server should have said -32002")
         },
         ..STEP
@@ -270,7 +270,7 @@ fn mismatch() -> Step {
         },
         check: |seen| {
             seen.error(400, 13, -32020)?;
-            expect(seen.legacy(Way::ToServer).is_empty(), "nothing should go upstream")
+            expect(seen.back(Way::ToServer).is_empty(), "nothing should go upstream")
         },
         ..STEP
     }
@@ -283,7 +283,7 @@ fn old_method() -> Step {
         request: Request { id: "14", method: "ping", ..CALL },
         check: |seen| {
             seen.error(404, 14, -32601)?;
-            expect(seen.legacy(Way::ToServer).is_empty(), "nothing should go upstream")
+            expect(seen.back(Way::ToServer).is_empty(), "nothing should go upstream")
         },
         ..STEP
     }
@@ -304,17 +304,17 @@ fn cancel() -> Step {
         },
         most: Some(2),
         settled: |frames| {
-            let legacy = || frames.iter().filter(|frame| frame.wire == Wire::Legacy);
-            let told = legacy().position(|frame| frame.what.json().contains("notifications/cancelled"));
+            let back = || frames.iter().filter(|frame| frame.wire == Wire::Back);
+            let told = back().position(|frame| frame.what.json().contains("notifications/cancelled"));
             let accepted = |frame: &Frame| frame.what.head().and_then(Head::status) == Some(202);
-            told.is_some_and(|at| legacy().skip(at).any(accepted))
-                && legacy().any(|frame| matches!(frame.what, What::Closed | What::Ended))
+            told.is_some_and(|at| back().skip(at).any(accepted))
+                && back().any(|frame| matches!(frame.what, What::Closed | What::Ended))
         },
         check: |seen| {
             let sent = seen.one("tools/call")?;
             let cancelled = seen.one("notifications/cancelled")?;
             expect(cancelled["params"]["requestId"] == sent["id"], "another request was cancelled")?;
-            let closed = |frame: &Frame| frame.wire == Wire::Modern && frame.what == What::Closed;
+            let closed = |frame: &Frame| frame.wire == Wire::Front && frame.what == What::Closed;
             expect(seen.frames.iter().any(closed), "the client should have closed its stream")
         },
     }
