@@ -42,8 +42,10 @@ pub(super) enum Step {
     Ask(Vec<usize>),
     /// There is nothing to ask: the retry comes after this time.
     Wait(Duration),
-    /// It is enough.
-    TooMany,
+    /// The client has been asked often enough.
+    TooManyRounds,
+    /// The call has been sent without answers often enough.
+    TooManyPolls,
 }
 
 impl Pace {
@@ -55,8 +57,11 @@ impl Pace {
     pub(super) fn next(&mut self, asked: &Asked) -> Step {
         let open = |(at, entry): (usize, &Entry)| (!self.is_open(entry)).then_some(at);
         let which: Vec<usize> = asked.entries.iter().enumerate().filter_map(open).collect();
-        let left = if which.is_empty() { &mut self.polls } else { &mut self.rounds };
-        let Some(fewer) = left.checked_sub(1) else { return Step::TooMany };
+        let (left, enough) = match which.is_empty() {
+            true => (&mut self.polls, Step::TooManyPolls),
+            false => (&mut self.rounds, Step::TooManyRounds),
+        };
+        let Some(fewer) = left.checked_sub(1) else { return enough };
         *left = fewer;
         if which.is_empty() {
             return Step::Wait(self.wait(!asked.entries.is_empty()));
@@ -147,10 +152,10 @@ mod tests {
         for seconds in [1, 2, 4, 8, 10, 10] {
             assert_eq!(pace.next(&state), wait(seconds * 1000));
         }
-        assert_eq!(pace.next(&state), Step::TooMany);
+        assert_eq!(pace.next(&state), Step::TooManyPolls);
         // The bounds are two.
         assert_eq!(pace.next(&asked(ROOTS)), Step::Ask(vec![0]));
-        assert_eq!(Pace::new(1, 0, PACE).next(&state), Step::TooMany);
+        assert_eq!(Pace::new(1, 0, PACE).next(&state), Step::TooManyPolls);
     }
 
     /// B2.4: an answer is news to the server, so that the pauses begin anew, but their count does not.
@@ -163,8 +168,8 @@ mod tests {
         assert_eq!(pace.next(&roots), Step::Ask(vec![0]));
         assert_eq!(pace.next(&state), wait(1000));
         assert_eq!(pace.next(&roots), Step::Ask(vec![0]));
-        assert_eq!(pace.next(&roots), Step::TooMany);
-        assert_eq!(pace.next(&state), Step::TooMany);
+        assert_eq!(pace.next(&roots), Step::TooManyRounds);
+        assert_eq!(pace.next(&state), Step::TooManyPolls);
     }
 
     /// B4.3.
@@ -195,7 +200,7 @@ mod tests {
         let once = asked(&page("a", "https://s/a"));
         assert_eq!(pace.next(&once), Step::Ask(vec![0]));
         assert_eq!(pace.next(&once), Step::Ask(vec![0]));
-        assert_eq!(pace.next(&once), Step::TooMany);
+        assert_eq!(pace.next(&once), Step::TooManyPolls);
     }
 
     #[test]

@@ -7,10 +7,11 @@ use super::super::super::reply::Refusal;
 use super::super::{Standing, is_challenge, standing};
 use super::{Course, Leg, Trouble};
 use crate::exchange::{Fault, Outcome};
+use crate::telemetry::metrics::{NotAsked, UpstreamLimit};
 use crate::translate::discover;
 use crate::translate::legacy_client::error::{self, Answered};
 use crate::translate::legacy_client::result::{self, Kind};
-use crate::translate::legacy_client::round;
+use crate::translate::legacy_client::round::{self, Unusable};
 use crate::translate::legacy_client::tools::{self, Listed};
 use crate::translate::tools::Finding;
 use crate::wire::json::Limits;
@@ -47,7 +48,20 @@ impl Course<'_> {
             Kind::InputRequired => {
                 let most = shared.settings.limits.questions;
                 let asked = round::read(response, body, most, shared.limits);
-                return asked.map(Leg::Asked).map_err(|fault| unusable(fault.to_string()));
+                return asked.map(Leg::Asked).map_err(|fault| {
+                    if let Unusable::TooMany(_) = fault {
+                        shared.metrics.limit(UpstreamLimit::Questions);
+                    }
+                    shared.metrics.question_refused(match fault {
+                        Unusable::TooMany(_) => NotAsked::Full,
+                        Unusable::Nothing
+                        | Unusable::State
+                        | Unusable::Requests
+                        | Unusable::Duplicate(_)
+                        | Unusable::Entry { .. } => NotAsked::Malformed,
+                    });
+                    unusable(fault.to_string())
+                });
             }
             Kind::Unsupported(words) => {
                 return Err(unusable(format!("the upstream server answered with {words}")));

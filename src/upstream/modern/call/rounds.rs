@@ -10,7 +10,7 @@ use super::super::pace::{Pace, Step};
 use super::Course;
 use crate::config;
 use crate::exchange::{Ask, Event, Fault, FaultKind, Outcome};
-use crate::telemetry::metrics::{ClientAnswer, QuestionKind, UpstreamLimit};
+use crate::telemetry::metrics::{ClientAnswer, NotAsked, QuestionKind, UpstreamLimit};
 use crate::translate::legacy_client::envelope::Round;
 use crate::translate::legacy_client::notify;
 use crate::translate::legacy_client::reply::{self, Refusal, Restore};
@@ -33,6 +33,7 @@ struct Open {
     id: u64,
     restore: Restore,
     key: Bytes,
+    elicits: bool,
     /// Of url mode: the url, and the id that the client knows it by.
     page: Option<(String, String)>,
 }
@@ -83,14 +84,19 @@ impl Rounds {
 
     async fn round(&mut self, course: &mut Course<'_>, asked: Asked) -> Result<Round, Stuck> {
         let metrics = course.modern.shared.metrics.clone();
+        // Of a round all questions are put, or none.
+        let refused = |why: NotAsked| asked.entries.iter().for_each(|_| metrics.question_refused(why));
         let client = &course.caller.client;
         if let Some(lacking) = asked.entries.iter().find_map(|entry| entry.lacks(client)) {
+            let off = !course.modern.shared.settings.interactive;
+            refused(if off { NotAsked::Off } else { NotAsked::Undeclared });
             let words = format!("the server asks for {lacking}, which this client has not declared");
             return Err(Stuck(words.into()));
         }
         let bounds = self.settings;
         if asked.bytes() > bounds.bytes {
             metrics.limit(UpstreamLimit::QuestionBytes);
+            refused(NotAsked::Full);
             return Err(Stuck("what the server asks is larger than limits.question_bytes".into()));
         }
         let pace = self.pace.get_or_insert_with(|| Pace::new(bounds.rounds, bounds.polls, bounds.pace));
@@ -100,9 +106,16 @@ impl Rounds {
         let step = pace.next(&asked);
         let mut answers = pace.answered_urls(&asked);
         match step {
-            Step::TooMany => {
-                let words =
-                    "the server asks again and again; the proxy has stopped it (limits.rounds, limits.polls)";
+            Step::TooManyRounds => {
+                metrics.limit(UpstreamLimit::Rounds);
+                refused(NotAsked::Rounds);
+                return Err(Stuck(
+                    "the server asks again and again; the proxy has stopped it (limits.rounds)".into(),
+                ));
+            }
+            Step::TooManyPolls => {
+                metrics.limit(UpstreamLimit::Polls);
+                let words = "the server is not done, however often it is asked; the proxy has stopped it (limits.polls)";
                 return Err(Stuck(words.into()));
             }
             Step::Wait(pause) => {
@@ -110,14 +123,14 @@ impl Rounds {
                 sleep(pause).await;
             }
             Step::Ask(which) => {
-                metrics.input_round();
                 if !course.caller.reachable {
+                    refused(NotAsked::Method);
                     let words = "the server asks something, and this request's answer cannot carry it to the client: \
                                  its Accept header admits no event stream";
                     return Err(Stuck(words.into()));
                 }
                 let entries = which.into_iter().filter_map(|at| asked.entries.get(at)).collect::<Vec<_>>();
-                answers.extend(put(course, &entries, bounds, pace).await?);
+                answers.extend(put(course, &entries, bounds, pace, &refused).await?);
             }
         }
         let responses = (!answers.is_empty()).then(|| round::responses(&answers));
@@ -131,6 +144,7 @@ async fn put(
     entries: &[&Entry],
     bounds: Bounds,
     pace: &mut Pace,
+    refused: &(dyn Fn(NotAsked) + Sync),
 ) -> Result<Vec<(Bytes, Bytes)>, Stuck> {
     let shared = &course.modern.shared;
     let mut asked = Vec::with_capacity(entries.len());
@@ -142,11 +156,15 @@ async fn put(
         };
         let named = page.as_ref().map(|(_, name)| name.as_str());
         // Before the first of them is out, so that no one answers in vain.
-        let question =
-            entry.ask(id, &course.caller.client, named).map_err(|fault| Stuck(fault.to_string().into()))?;
-        asked
-            .push((question.message, Open { id, restore: question.restore, key: entry.key().clone(), page }));
+        let question = entry.ask(id, &course.caller.client, named).map_err(|fault| {
+            refused(NotAsked::Malformed);
+            Stuck(fault.to_string().into())
+        })?;
+        let elicits = matches!(entry.kind(), Kind::Form | Kind::Url);
+        let open = Open { id, restore: question.restore, key: entry.key().clone(), elicits, page };
+        asked.push((question.message, open));
     }
+    shared.metrics.input_round();
     let mut waits = FuturesUnordered::new();
     let mut open = Vec::with_capacity(asked.len());
     for ((message, question), entry) in asked.into_iter().zip(entries) {
@@ -159,6 +177,8 @@ async fn put(
     }
     let due = Instant::now() + bounds.answer;
     let mut answers = Vec::with_capacity(open.len());
+    // What becomes of those that are open when the call ends.
+    let mut left = ClientAnswer::Cancelled;
     let stuck = loop {
         let (id, answered): (u64, Result<Response, _>) = tokio::select! {
             biased;
@@ -167,7 +187,7 @@ async fn put(
                 None => return Ok(in_order(answers, entries)),
             },
             () = sleep_until(due) => {
-                shared.metrics.client_answer(ClientAnswer::Timeout);
+                left = ClientAnswer::Timeout;
                 break Stuck("the server asks something, and the client did not answer in time".into());
             }
         };
@@ -179,11 +199,16 @@ async fn put(
         };
         match question.restore.answer(&response, shared.limits) {
             Ok(value) => {
-                shared.metrics.client_answer(ClientAnswer::Answered);
-                if let Some((url, page)) = &question.page
-                    && reply::accepts(&value)
+                let agreed = !question.elicits || reply::accepts(&value);
+                shared.metrics.client_answer(if agreed {
+                    ClientAnswer::Answered
+                } else {
+                    ClientAnswer::Declined
+                });
+                if let Some((url, page)) = question.page
+                    && agreed
                 {
-                    pace.accepted(url, page);
+                    pace.accepted(&url, &page);
                 }
                 answers.push((question.key, value));
             }
@@ -197,6 +222,7 @@ async fn put(
         }
     };
     for question in open {
+        shared.metrics.client_answer(left);
         let told = notify::cancelled(question.id, "the call that asked it is over");
         course.sender.event(Event::Withdrawn(question.id, told)).await;
     }
