@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod admin;
+mod bridge;
 mod flowed;
 mod gauges;
 mod legacy;
@@ -13,5 +14,8 @@ mod refusals;
 mod requests;
 mod scrape;
 mod sessions;
+#[path = "../bridge/stage.rs"]
+#[allow(dead_code)]
+mod stage;
 #[path = "../support/mod.rs"]
 mod support;
