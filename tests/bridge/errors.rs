@@ -284,11 +284,9 @@ async fn inv1_answers_that_are_none() {
         let stage = Stage::before(server).await;
         let user = stage.latest().await;
         let answer = user.call("t", "{}").await.answer().await;
-        assert_eq!(
-            (&answer["id"], &answer["error"]["code"]),
-            (&json!(1), &json!(-32603)),
-            "{body}: {answer}"
-        );
+        // An error under no id is that of the only request.
+        let code = if body.contains("what?") { -32600 } else { -32603 };
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(code)), "{body}: {answer}");
     }
 }
 

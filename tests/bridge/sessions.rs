@@ -78,6 +78,7 @@ async fn d82_delete_takes_everything_along() {
     }
     pass(1000).await;
     assert!(!call.is_open(), "the server's call is cancelled");
+    pass(10_000).await;
     assert_eq!(stage.listens.now(), 0, "nothing is listened for");
     stage.is_over(2).await;
     stage.nothing_is_left().await;
@@ -309,7 +310,8 @@ async fn ended_sessions_are_not_rebuilt() {
 #[tokio::test(start_paused = true)]
 async fn a_sibling_serves_the_session_too() {
     let key = format!("session.key = \"{}\"", "ab".repeat(32));
-    let stage = Stage::with(&key).await;
+    let mut stage = Stage::with(&key).await;
+    stage.several = true;
     let user = stage.latest().await;
     let toml = format!("[upstream.up]\nurl = \"http://up.test/mcp\"\n{key}");
     let sibling = Arc::new(Proxy::configured(&stage.net, &toml).await);

@@ -110,7 +110,7 @@ pub fn decoded(value: &str) -> String {
 fn meta(method: &str, meta: &Value, that: &mut impl FnMut(bool, &str)) {
     let key = |name: &str| meta.get(format!("{PREFIX}{name}"));
     for member in ["name", "version"] {
-        let text = key("clientInfo").is_some_and(|info| info[member].as_str().is_some_and(|t| !t.is_empty()));
+        let text = key("clientInfo").is_some_and(|info| info[member].is_string());
         that(text, &format!("clientInfo has a {member}"));
     }
     that(key("logLevel").is_none_or(|level| LEVELS.contains(&level.as_str().unwrap_or("?"))), "logLevel");

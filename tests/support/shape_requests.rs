@@ -103,6 +103,10 @@ impl Checks<'_> {
         match receiver {
             Receiver::Legacy if !probe => self.legacy(method, message),
             Receiver::Dual if !claims => self.legacy(method, message),
+            // A client's own: whether the server is one of both eras is asked so, and what it says is the client's.
+            Receiver::Bridged | Receiver::Modern if method == "initialize" => {
+                self.that(self.seen.session().is_none(), "initialize has no session id");
+            }
             Receiver::Legacy
             | Receiver::Dual
             | Receiver::Modern
