@@ -6,13 +6,20 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod batch;
+mod cancels;
 mod content;
 mod envelope;
 mod errors;
+mod forms;
+mod gates;
 mod initialize;
 mod mirror;
 mod output;
+mod pages;
+mod progress;
 mod results;
+mod rounds;
+mod sampling;
 mod sessions;
 mod stage;
 #[path = "../support/mod.rs"]
