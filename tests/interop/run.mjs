@@ -10,6 +10,7 @@ import * as paths from './lib/paths.mjs';
 import { missingPrograms, modernNode } from './lib/prerequisites.mjs';
 import { Report } from './lib/report.mjs';
 import { EVERYTHING_ASKS, PYTHON_ASKS, TYPESCRIPT_ASKS } from './scenarios/asked.mjs';
+import { modern, pymodern, runBridged } from './scenarios/bridged.mjs';
 import { FIXTURES, runConformance } from './scenarios/conformance.mjs';
 import { runConformanceClient } from './scenarios/conformance-client.mjs';
 import { runLegacyClient } from './scenarios/legacy-clients.mjs';
@@ -27,6 +28,7 @@ const PARTS = {
   'python-modern': (context, report) => runSdkClient(context, report, 'python', modernFixture),
   ...questionParts(),
   ...legacyClientParts(),
+  ...bridgedParts(),
   'modern-to-legacy': (context, report) => runConformance(context, report, 'modern-to-legacy', FIXTURES.legacy),
   'modern-to-modern': (context, report) => runConformance(context, report, 'modern-to-modern', FIXTURES.modern),
   'legacy-to-legacy': (context, report) => runConformance(context, report, 'legacy-to-legacy', FIXTURES.legacy),
@@ -61,13 +63,34 @@ function legacyClientParts() {
   return parts;
 }
 
+/** Each legacy client before each modern server. */
+function bridgedParts() {
+  const parts = {};
+  for (const client of ['typescript', 'python']) {
+    for (const [server, target] of Object.entries({ modern, pymodern })) {
+      parts[`legacy-${client}-${server}`] = (context, report) => runBridged(context, report, client, target);
+    }
+  }
+  return parts;
+}
+
 function conformanceClientParts(parts) {
   const run = ([name, what]) => [name, (context, report) => runConformanceClient(context, report, name, what)];
   return Object.fromEntries(Object.entries(parts).map(run));
 }
 
-/** A legacy server does not pass the modern suite by itself; that is what the proxy is for. Listening ends with its drain. */
-const NOT_DIRECTLY = ['modern-to-legacy', 'typescript-modern', 'python-modern', 'conformance-client-modern-to-legacy'];
+/**
+ * A legacy server does not pass the modern suite by itself; that is what the proxy is for. Listening ends with its drain. The
+ * Python SDK 2.x does not put the questions of its modern tools to legacy clients.
+ */
+const NOT_DIRECTLY = [
+  'modern-to-legacy',
+  'typescript-modern',
+  'python-modern',
+  'conformance-client-modern-to-legacy',
+  'legacy-typescript-pymodern',
+  'legacy-python-pymodern',
+];
 
 const HELP = `usage: node tests/interop/run.mjs [options]
 

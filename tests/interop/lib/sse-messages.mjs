@@ -1,14 +1,18 @@
-// Owns: finding the JSON-RPC messages in the bytes of one event stream, for recording only.
+// Owns: finding the events and the JSON-RPC messages in the bytes of one event stream, for recording only.
 // Does not own: passing the bytes on; they have gone by untouched already.
 
 export class SseMessages {
   #decoder = new TextDecoder();
   #buffer = '';
   #data = [];
+  #fields = {};
   #onMessage;
+  #onEvent;
 
-  constructor(onMessage) {
+  /** `onEvent` is told of each event that is dispatched: its `id` and `retry`, if any, and its `data`. */
+  constructor(onMessage, onEvent = () => {}) {
     this.#onMessage = onMessage;
+    this.#onEvent = onEvent;
   }
 
   push(chunk) {
@@ -22,11 +26,15 @@ export class SseMessages {
 
   #line(line) {
     if (line !== '') {
-      if (line.startsWith('data:')) this.#data.push(line.slice(line[5] === ' ' ? 6 : 5));
+      const [, name, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line);
+      if (name === 'data') this.#data.push(value);
+      else if (name === 'id' || name === 'retry') this.#fields[name] = value;
       return;
     }
     const data = this.#data.join('\n');
+    if (this.#data.length > 0) this.#onEvent({ ...this.#fields, data });
     this.#data = [];
+    this.#fields = {};
     if (data === '') return;
     try {
       this.#onMessage(JSON.parse(data));

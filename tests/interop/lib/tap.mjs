@@ -15,14 +15,18 @@ const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 
 export class Tap {
   /** Each entry: {exchange, direction: 'request'|'response', message, requestMethod?}. */
   entries = new EventLog();
-  /** Each entry: {method, headers, status, responseHeaders, aborted, over}. */
+  /** Each entry: {method, headers, status, responseHeaders, events, epoch, aborted, over}. */
   exchanges = [];
+  /** Counted up by who restarts what is in front of this tap, so that its exchanges can be told apart. */
+  epoch = 0;
   /** Each exchange again, once its status is known. */
   opened = new EventLog();
   /** Each exchange again, once it is over. */
   endings = new EventLog();
-  /** The streams (GET) that are open: the exchange, and its two sides. */
+  /** The event streams that are open: the exchange, and the connection of the client. */
   #streams = new Map();
+  /** Session and id of a request -> its method, for answers that come on another stream. */
+  #asked = new Map();
   #server;
 
   static async start({ targetPort, label }) {
@@ -54,17 +58,24 @@ export class Tap {
 
   /** Breaks the open streams (GET) for the client alone; the server takes them for alive for another `holdMs`. */
   halfBreakStreams(holdMs) {
-    const held = [...this.#streams.values()];
-    for (const { clientSocket } of held) {
+    const held = [...this.#streams].filter(([{ method }]) => method === 'GET').map(([, clientSocket]) => clientSocket);
+    for (const clientSocket of held) {
       clientSocket.tapHeld = true;
       clientSocket.destroy();
     }
-    setTimeout(() => held.forEach(({ clientSocket }) => clientSocket.tapAgent.destroy()), holdMs);
+    setTimeout(() => held.forEach((clientSocket) => clientSocket.tapAgent.destroy()), holdMs);
     return held.length;
   }
 
+  /** Breaks the open event streams of that verb for both sides, as when the network goes away. */
+  breakStreams(verb) {
+    const broken = [...this.#streams].filter(([{ method }]) => method === verb);
+    broken.forEach(([, clientSocket]) => clientSocket.destroy());
+    return broken.length;
+  }
+
   #relay(request, response) {
-    const exchange = { method: request.method, headers: request.headers, status: null, responseHeaders: {}, aborted: false, over: false };
+    const exchange = { method: request.method, headers: request.headers, status: null, responseHeaders: {}, events: [], epoch: this.epoch, aborted: false, over: false };
     this.exchanges.push(exchange);
     const methods = new Map();
     const clientSocket = request.socket;
@@ -98,7 +109,10 @@ export class Tap {
     });
     request.on('end', () => {
       for (const message of messagesOf(Buffer.concat(body))) {
-        if (message?.method !== undefined && 'id' in message) methods.set(message.id, message.method);
+        if (message?.method !== undefined && 'id' in message) {
+          methods.set(message.id, message.method);
+          this.#asked.set(keyOf(request, message), message.method);
+        }
         this.entries.push({ exchange, direction: 'request', message });
       }
       upstream.end();
@@ -110,18 +124,19 @@ export class Tap {
       response.writeHead(answer.statusCode, passedOn(answer.headers));
       response.flushHeaders();
       this.#record(exchange, methods, answer);
-      if (request.method === 'GET' && answer.statusCode === 200) this.#streams.set(exchange, { clientSocket });
+      if (isStream(answer)) this.#streams.set(exchange, clientSocket);
       answer.pipe(response);
     });
   }
 
   #record(exchange, methods, answer) {
     const note = (message) => {
-      const requestMethod = message?.method === undefined ? methods.get(message?.id) : undefined;
+      const known = () => methods.get(message?.id) ?? this.#asked.get(keyOf(exchange, message));
+      const requestMethod = message?.method === undefined ? known() : undefined;
       this.entries.push({ exchange, direction: 'response', message, requestMethod });
     };
-    if ((answer.headers['content-type'] ?? '').startsWith('text/event-stream')) {
-      const events = new SseMessages(note);
+    if (isStream(answer)) {
+      const events = new SseMessages(note, (event) => exchange.events.push(event));
       answer.on('data', (chunk) => events.push(chunk));
     } else {
       const body = [];
@@ -129,6 +144,14 @@ export class Tap {
       answer.on('end', () => messagesOf(Buffer.concat(body)).forEach(note));
     }
   }
+}
+
+function isStream({ headers }) {
+  return (headers['content-type'] ?? '').startsWith('text/event-stream');
+}
+
+function keyOf({ headers }, message) {
+  return `${headers['mcp-session-id']} ${JSON.stringify(message?.id)}`;
 }
 
 function passedOn(headers, overrides = {}) {

@@ -6,7 +6,7 @@ const GIVEN_UP_MS = 8000;
 
 export const ASKED = {
   mark: (_, world) => {
-    world.marks = { front: world.front?.entries.items.length, upstream: world.upstream.entries.items.length };
+    world.marks = { front: world.front?.entries.items.length, upstream: world.upstream.entries.items.length, frontExchanges: world.front?.exchanges.length };
     return {};
   },
   'since-mark': sinceMark,

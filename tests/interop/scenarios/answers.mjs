@@ -1,9 +1,10 @@
 // Owns: what a client script asks the runner to do or to look up: restarts, the end of the proxy, and what the wire at the
 // server shows.
 // Does not own: the questions' place among the checks (clients/), or what the wire shows of a server's questions
-// (answers-asked.mjs).
+// (answers-asked.mjs) and of legacy clients before a modern server (answers-bridged.mjs).
 
 import { ASKED } from './answers-asked.mjs';
+import { BRIDGED } from './answers-bridged.mjs';
 
 const EVENT_MS = 5000;
 /** Longer than the proxy waits before it asks for a stream again, so that it meets a server that has not noticed. */
@@ -13,6 +14,7 @@ const DRAIN_MS = 10_000;
 
 const ANSWERS = {
   ...ASKED,
+  ...BRIDGED,
   async restart(_, world) {
     await world.restart();
     return {};

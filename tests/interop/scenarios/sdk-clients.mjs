@@ -82,7 +82,10 @@ export async function driveClient(report, name, [command, ...args], world) {
   const hear = async (text) => {
     const said = JSON.parse(text);
     if (said.ask !== undefined) {
-      client.process.stdin.write(`${JSON.stringify(await answer(said, world))}\n`);
+      const answered = await Promise.resolve()
+        .then(() => answer(said, world))
+        .catch((error) => report.check(`the runner looks up ${said.ask}`, false, error.stack) || {});
+      client.process.stdin.write(`${JSON.stringify(answered)}\n`);
       return;
     }
     checks += 1;
