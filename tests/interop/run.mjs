@@ -33,10 +33,12 @@ const PARTS = {
   'modern-to-modern': (context, report) => runConformance(context, report, 'modern-to-modern', FIXTURES.modern),
   'legacy-to-legacy': (context, report) => runConformance(context, report, 'legacy-to-legacy', FIXTURES.legacy),
   'legacy-to-legacy-shielded': (context, report) => runConformance(context, report, 'legacy-to-legacy-shielded', FIXTURES.legacy),
+  'legacy-to-modern': (context, report) => runConformance(context, report, 'legacy-to-modern', FIXTURES.modern),
   ...conformanceClientParts({
     'conformance-client-modern': { client: 'modern', revision: '2026-07-28' },
     'conformance-client-legacy': { client: 'legacy', revision: '2025-11-25' },
     'conformance-client-modern-to-legacy': { client: 'modern', revision: '2025-11-25' },
+    'conformance-client-legacy-to-modern': { client: 'legacy', revision: '2026-07-28' },
   }),
 };
 
@@ -88,6 +90,7 @@ const NOT_DIRECTLY = [
   'typescript-modern',
   'python-modern',
   'conformance-client-modern-to-legacy',
+  'conformance-client-legacy-to-modern',
   'legacy-typescript-pymodern',
   'legacy-python-pymodern',
 ];

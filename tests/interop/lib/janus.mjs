@@ -24,12 +24,15 @@ export function releaseBinary(named) {
   return join(target, 'release/mcp-janus');
 }
 
-/** `shield`: legacy clients' sessions outlive the server's. `settings`: lines of the config, of this upstream. */
-export async function startJanus(binary, upstreamUrl, { shield = false, settings = [] } = {}) {
+/**
+ * `shield`: legacy clients' sessions outlive the server's. `settings`: lines of the config, of this upstream; `front`: of the
+ * whole process.
+ */
+export async function startJanus(binary, upstreamUrl, { shield = false, settings = [], front = [] } = {}) {
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
   const lines = shield ? ['session.shield = true', ...settings] : settings;
-  const args = lines.length > 0 ? ['--config', configFile(upstreamUrl, address, lines)] : ['--upstream', upstreamUrl, '--listen', address];
+  const args = lines.length + front.length > 0 ? ['--config', configFile(upstreamUrl, [`listen.address = "${address}"`, ...front], lines)] : ['--upstream', upstreamUrl, '--listen', address];
   const child = new Child('mcp-janus', binary, ['serve', ...args]);
   const deadline = Date.now() + READY_MS;
   let over = false;
@@ -48,9 +51,9 @@ export async function startJanus(binary, upstreamUrl, { shield = false, settings
   return { child, port };
 }
 
-function configFile(url, address, lines) {
+function configFile(url, front, lines) {
   const file = join(mkdtempSync(join(cache, 'config-')), 'janus.toml');
-  writeFileSync(file, `${[`listen.address = "${address}"`, '[upstream.default]', `url = "${url}"`, ...lines].join('\n')}\n`);
+  writeFileSync(file, `${[...front, '[upstream.default]', `url = "${url}"`, ...lines].join('\n')}\n`);
   return file;
 }
 

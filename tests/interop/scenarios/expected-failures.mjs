@@ -12,7 +12,9 @@ export const EXPECTED_FAILURES = {
   'modern-to-modern': {},
   'legacy-to-legacy': {},
   'legacy-to-legacy-shielded': {},
+  'legacy-to-modern': {},
   'conformance-client-modern': {},
   'conformance-client-legacy': {},
   'conformance-client-modern-to-legacy': {},
+  'conformance-client-legacy-to-modern': {},
 };
