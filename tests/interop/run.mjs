@@ -10,7 +10,7 @@ import * as paths from './lib/paths.mjs';
 import { missingPrograms, modernNode } from './lib/prerequisites.mjs';
 import { Report } from './lib/report.mjs';
 import { EVERYTHING_ASKS, PYTHON_ASKS, TYPESCRIPT_ASKS } from './scenarios/asked.mjs';
-import { modern, pymodern, runBridged } from './scenarios/bridged.mjs';
+import { modern, pymodern, runBridged, runDual } from './scenarios/bridged.mjs';
 import { FIXTURES, runConformance } from './scenarios/conformance.mjs';
 import { runConformanceClient } from './scenarios/conformance-client.mjs';
 import { runLegacyClient } from './scenarios/legacy-clients.mjs';
@@ -38,7 +38,8 @@ const PARTS = {
     'conformance-client-modern': { client: 'modern', revision: '2026-07-28' },
     'conformance-client-legacy': { client: 'legacy', revision: '2025-11-25' },
     'conformance-client-modern-to-legacy': { client: 'modern', revision: '2025-11-25' },
-    'conformance-client-legacy-to-modern': { client: 'legacy', revision: '2026-07-28' },
+    // These servers judge each request that they get, also the one by which the proxy would find out whether they know more.
+    'conformance-client-legacy-to-modern': { client: 'legacy', revision: '2026-07-28', era: 'modern' },
   }),
 };
 
@@ -65,9 +66,12 @@ function legacyClientParts() {
   return parts;
 }
 
-/** Each legacy client before each modern server. */
+/** Each legacy client before each modern server, and before the same servers where they serve both eras. */
 function bridgedParts() {
-  const parts = {};
+  const parts = {
+    'legacy-typescript-dual': (context, report) => runDual(context, report, modern),
+    'legacy-typescript-pydual': (context, report) => runDual(context, report, pymodern),
+  };
   for (const client of ['typescript', 'python']) {
     for (const [server, target] of Object.entries({ modern, pymodern })) {
       parts[`legacy-${client}-${server}`] = (context, report) => runBridged(context, report, client, target);
@@ -93,6 +97,8 @@ const NOT_DIRECTLY = [
   'conformance-client-legacy-to-modern',
   'legacy-typescript-pymodern',
   'legacy-python-pymodern',
+  'legacy-typescript-dual',
+  'legacy-typescript-pydual',
 ];
 
 const HELP = `usage: node tests/interop/run.mjs [options]

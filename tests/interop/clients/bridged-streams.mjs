@@ -11,7 +11,7 @@ import { askRunner, check, same, step } from './checks.mjs';
 const GREETING = 'fixture://greeting';
 const LISTS = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'];
 /** What must not be told would be there by then. */
-const QUIET_MS = 400;
+const QUIET_MS = 250;
 const COUNT = { steps: 8, pause: 60 };
 const ALL_STEPS = Array.from({ length: COUNT.steps }, (_, index) => index + 1);
 /** How long until the SDK comes back for a stream: the proxy tells it to wait a second. */
@@ -29,7 +29,7 @@ async function tells(what, user, change, expected) {
 }
 
 async function lists(user) {
-  const seen = await askRunner('listening', { wanted: LISTS });
+  const seen = await askRunner('listening', { token: 'token-streams', wanted: LISTS });
   check('the proxy listens for changes once the session has begun', seen.right, seen.detail);
   const names = async () => (await user.client.listTools()).tools.map(({ name }) => name);
   await tells('a tool is added', user, () => changes(user, 'add_tool', { name: 'late' }), ['tools']);
@@ -57,7 +57,7 @@ async function subscriptions(user) {
 /** What happens while nobody listens is told once, when somebody does again. */
 async function unheard(user) {
   const raw = await new Raw('unheard').begin();
-  const seen = await askRunner('listening', { wanted: LISTS });
+  const seen = await askRunner('listening', { token: 'token-unheard', wanted: LISTS });
   check('a session without a stream is listened for', seen.right, seen.detail);
   await pause(QUIET_MS);
   for (let times = 0; times < 3; times += 1) await changes(user, 'change_prompts', { name: 'any' });

@@ -156,7 +156,7 @@ class User:
             return await self.client.get_prompt(one["prompt"], one.get("arguments"))
         return await self.client.read_resource(one["resource"])
 
-    async def tool(self, name, **arguments):
+    async def tool(self, name, /, **arguments):
         return await self.client.call_tool(name, arguments)
 
 

@@ -5,6 +5,7 @@
 import asyncio
 import json
 
+import httpx
 from mcp.types import (
     CancelledNotification,
     CancelledNotificationParams,
@@ -12,7 +13,7 @@ from mcp.types import (
     PromptReference,
 )
 
-from bridged import ALL, BRIDGED, LATEST, TARGET, User, ask_runner, check, code_of, same, step, text_of
+from bridged import ALL, BRIDGED, LATEST, TARGET, URL, User, ask_runner, check, code_of, same, step, text_of
 
 AT_ONCE = 20
 # Nothing that is told of a call comes later than this after its answer.
@@ -154,6 +155,10 @@ async def ends():
     other = await User("gone").open(session=session)
     same("two clients can share a session", text_of(await other.tool("echo", message="shared")), "Echo: shared")
     await other.close()
+    headers = {"Authorization": "Bearer token-gone", "Mcp-Session-Id": session, "MCP-Protocol-Version": LATEST}
+    async with httpx.AsyncClient() as http:
+        deleted = await http.delete(URL, headers=headers)
+    check("the session can be ended", deleted.is_success, str(deleted.status_code))
     if BRIDGED:
         gone = await code_of(user.tool("echo", message="gone"))
         check("an ended session is not found", isinstance(gone, int), gone)

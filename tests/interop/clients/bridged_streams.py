@@ -13,7 +13,7 @@ from bridged import User, ask_runner, check, same, step, text_of
 GREETING, LATE = "fixture://greeting", "fixture://late"
 LISTS = ["toolsListChanged", "promptsListChanged", "resourcesListChanged"]
 # What must not be told would be there by then.
-QUIET_SECONDS = 0.4
+QUIET_SECONDS = 0.25
 COUNT = {"steps": 8, "pause": 60}
 # How long until the SDK comes back for a stream: the proxy tells it to wait a second.
 RETRY_SECONDS = 1.5
@@ -30,7 +30,7 @@ async def tells(what, user, change, expected):
 
 
 async def lists(user):
-    seen = await ask_runner("listening", wanted=LISTS)
+    seen = await ask_runner("listening", token="token-streams", wanted=LISTS)
     check("the proxy listens for changes once the session has begun", seen["right"], seen.get("detail", ""))
 
     async def names():

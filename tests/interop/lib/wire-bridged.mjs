@@ -41,16 +41,18 @@ function isOwnStream({ method, headers }) {
 
 /** Changes go to the session's own stream alone, and what belongs to a call never does. */
 function streamFaults({ message, exchange }) {
+  if (exchange.status !== 200) return [];
   if (message.method === undefined) return isOwnStream(exchange) ? ['an answer has no place on the stream of the session'] : [];
   const ofSession = OF_THE_SESSION.test(message.method) || message.method === 'notifications/elicitation/complete';
   if (OF_THE_SESSION.test(message.method) && exchange.method !== 'GET') return ['it is on the stream of a call'];
   return isOwnStream(exchange) && !ofSession ? ['it is on the stream of the session'] : [];
 }
 
-/** Events can be taken up again by their ids, and in 2025-11-25 a stream begins with one to begin with. */
+/** Events can be taken up again by their ids, and in 2025-11-25 a stream begins with one; an answer at once is alone in it. */
 function eventFaults({ method, headers, status, responseHeaders, events }, revisions) {
   const revision = revisions.get(headers['mcp-session-id']);
   if (status !== 200 || revision === undefined || events.length === 0) return [];
+  if (method === 'POST' && events.length === 1 && events[0].data !== '') return [];
   const faults = [];
   const [first] = events;
   const resumed = headers['last-event-id'] !== undefined;
@@ -95,9 +97,14 @@ function answerFaults({ entries }) {
   return faults;
 }
 
-/** Findings about what a modern server was sent for legacy clients. */
+/**
+ * Findings about what a modern server was sent for legacy clients, but for one `initialize` of each process of the proxy: it
+ * may find out with a client's own whether the server serves legacy clients too.
+ */
 export function findingsToBridgedServer(schema, tap) {
-  const sent = tap.entries.filter(({ direction }) => direction === 'request');
+  const tried = new Set();
+  const isTrial = ({ message, exchange }) => message.method === 'initialize' && !tried.has(exchange.epoch) && tried.add(exchange.epoch);
+  const sent = tap.entries.filter((entry) => entry.direction === 'request' && !isTrial(entry));
   const seen = new Map();
   const findings = sent.flatMap(({ message, exchange }) => {
     const faults = [...schema.findings(MODERN, message), ...headerFaults(message, exchange)];

@@ -17,6 +17,7 @@ export const BRIDGED = {
   resumptions,
   'opened-again': openedAgain,
   ended,
+  'eras-of': erasOf,
 };
 
 /** How often the server got the request since the mark, and the kinds that it asked for in each round. */
@@ -33,9 +34,10 @@ function kindOf({ method, params }) {
   return method.split('/')[0];
 }
 
-/** Waits until the server has acknowledged, since the mark, a subscription that has all of `wanted`, and none is being opened. */
-async function listening({ wanted }, { upstream, marks }) {
-  const seen = await upstream.entries.waitFor(({ direction, message }) => direction === 'response' && has(message, wanted) && upstream.entries.items.length > marks.upstream, EVENT_MS);
+/** Waits until the server has acknowledged a subscription of that token that has all of `wanted`. */
+async function listening({ token, wanted }, { upstream }) {
+  const acknowledged = ({ direction, message, exchange }) => direction === 'response' && exchange.headers.authorization === `Bearer ${token}` && has(message, wanted);
+  const seen = await upstream.entries.waitFor(acknowledged, EVENT_MS);
   return { right: seen !== null, detail: `no acknowledgement of ${JSON.stringify(wanted)}` };
 }
 
@@ -113,4 +115,11 @@ async function ended({ token }, { upstream }) {
   };
   await upstream.endings.waitFor(() => open() === 0, EVENT_MS);
   return { right: open() === 0, detail: `${open()} still open` };
+}
+
+/** In which eras the calls of that token reached the server. */
+function erasOf({ token }, { upstream }) {
+  const calls = upstream.entries.filter(({ direction, message, exchange }) => direction === 'request' && message.method === 'tools/call' && exchange.headers.authorization === `Bearer ${token}`);
+  const eras = calls.map(({ message }) => ('io.modelcontextprotocol/protocolVersion' in (message.params._meta ?? {}) ? 'modern' : 'legacy'));
+  return { eras: [...new Set(eras)] };
 }

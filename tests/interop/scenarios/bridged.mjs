@@ -35,7 +35,9 @@ export const modern = {
 export const pymodern = {
   name: 'modern Python mcp 2.x server',
   serverName: 'interop-pymodern',
-  start: ({ pythonModern, here }, port) => started('Python mcp 2.x server', pythonModern, [join(here, 'fixtures/modern_server.py'), String(port)]),
+  start: ({ pythonModern, here }, port, serves) => started('Python mcp 2.x server', pythonModern, [join(here, 'fixtures/modern_server.py'), String(port), serves]),
+  /** As a dual server, it keeps sessions for legacy clients, which the TypeScript one does not. */
+  keepsSessions: true,
 };
 
 async function started(name, command, args) {
@@ -61,6 +63,23 @@ export async function runBridged(context, report, clientName, target) {
     if (binary === null) return;
     checkWire(report, 'to the client', findingsToBridgedClient(context.schema, world.front));
     checkWire(report, 'to the server', findingsToBridgedServer(context.schema, world.upstream));
+    if (context.verbose) report.note(`the proxy's log:\n${world.janus.tail(200)}`);
+  } catch (error) {
+    report.check('the run itself', false, error.message);
+  } finally {
+    for (const stop of (world.open ?? []).reverse()) await stop();
+  }
+}
+
+/** The clients of both generations before a server that serves both eras, through a proxy that is told nothing of it. */
+export async function runDual(context, report, target) {
+  report.section(`clients of both eras, ${target.name}, serving both`);
+  const world = await begin(context, target, 'dual').catch((error) => ({ error }));
+  try {
+    if (world.error !== undefined) throw world.error;
+    const description = JSON.stringify({ ...DESCRIPTION, serverName: target.serverName });
+    const command = [context.node, join(context.here, 'clients/dual-client.mjs'), world.front.url, description, target.keepsSessions ? 'sessions' : 'none'];
+    await driveClient(report, 'clients of both eras', command, world);
     if (context.verbose) report.note(`the proxy's log:\n${world.janus.tail(200)}`);
   } catch (error) {
     report.check('the run itself', false, error.message);

@@ -19,13 +19,16 @@ const MAY_WARN = ['client-sse-retry-timing'];
 /** The client may fail in it: what matters is which tools it does not call. */
 const MAY_END_WITH_ERROR = ['http-invalid-tool-headers'];
 
-/** `client` is the generation of the SDK, `revision` that of the scenario's server. `binary` is null for a direct run. */
-export async function runConformanceClient(context, report, name, { client, revision }) {
+/**
+ * `client` is the generation of the SDK, `revision` that of the scenario's server, `era` what the proxy is told of it. `binary`
+ * is null for a direct run.
+ */
+export async function runConformanceClient(context, report, name, { client, revision, era = 'auto' }) {
   report.section(`conformance, client role, ${name}`);
   const scenarios = required(context, revision).client.filter((scenario) => !scenario.startsWith('auth/'));
   const expected = context.binary === null ? {} : EXPECTED_FAILURES[name];
   for (const scenario of scenarios) {
-    const { passed, faults } = await runScenario(context, name, client, revision, scenario);
+    const { passed, faults } = await runScenario(context, name, { client, revision, era }, scenario);
     if (scenario in expected) {
       report.check(`listed as failing, and fails: ${scenario}`, faults.length > 0, 'it passes now: take it off scenarios/expected-failures.mjs');
     } else {
@@ -36,12 +39,12 @@ export async function runConformanceClient(context, report, name, { client, revi
   report.check('all that is listed as failing is a scenario', unknown.length === 0, unknown.join(', '));
 }
 
-async function runScenario(context, name, client, revision, scenario) {
+async function runScenario(context, name, { client, revision, era }, scenario) {
   const output = join(context.cache, 'conformance', name, scenario.replaceAll('/', '-'));
   rmSync(output, { recursive: true, force: true });
   mkdirSync(output, { recursive: true });
   const suite = join(context.nodeModules, '@modelcontextprotocol/conformance/dist/index.js');
-  const command = [context.node, join(context.here, 'clients/conformance-client.mjs'), client, context.binary ?? '-'].join(' ');
+  const command = [context.node, join(context.here, 'clients/conformance-client.mjs'), client, context.binary ?? '-', era].join(' ');
   const args = [suite, 'client', '--command', command, '--scenario', scenario, '--spec-version', revision, '-o', output];
   await new Child('conformance suite', context.node, args).exitWithin(SCENARIO_MS);
   const [folder] = readdirSync(output);
