@@ -155,21 +155,13 @@ impl Sessions {
     pub(in crate::downstream) fn find(&self, name: &HeaderValue, headers: &HeaderMap) -> Found {
         let Some(text) = self.seal.open(name.as_bytes()) else { return Found::Unknown };
         let Some(key) = ticket::key(&text) else { return Found::Unknown };
-        let known = self.table.get(&key).map(|session| Use::new(session.clone()));
-        let session = match known.map_or_else(|| self.rebuild(&text), |session| Ok(Some(session))) {
-            Ok(Some(session)) => session,
-            Ok(None) => return Found::Unknown,
-            Err(fault) => return Found::Full(fault),
-        };
         let principal = Principal::of(headers.get(AUTHORIZATION));
-        if session.accepts(principal) {
-            return Found::Session(session);
-        }
-        let subject = self.subject(headers);
-        if subject.is_some() && subject == session.subject {
-            return Found::Stranger(Refresh { session, principal });
-        }
-        Found::Unknown
+        let known = self.table.get(&key).map(|session| Use::new(session.clone()));
+        let found = match known {
+            Some(session) => self.admit(session, principal, headers),
+            None => self.rebuild(&text, principal, headers),
+        };
+        found.unwrap_or_else(Found::Full)
     }
 
     pub(in crate::downstream) fn end(&self, session: &Session) {
@@ -184,40 +176,81 @@ impl Sessions {
         self.common.taken.load(Ordering::Acquire)
     }
 
-    /// A session that another process, or this one before a restart, has issued.
-    fn rebuild(&self, text: &[u8]) -> Result<Option<Use>, Fault> {
-        let Some(graves) = &self.graves else { return Ok(None) };
-        let Some(ticket) = Ticket::read(text) else { return Ok(None) };
-        if now().saturating_sub(ticket.minted) >= self.settings.max_age.as_secs() {
-            return Ok(None);
+    /// Whose it is decides.
+    fn admit(&self, session: Use, principal: Principal, headers: &HeaderMap) -> Result<Found, Fault> {
+        if session.accepts(principal) {
+            return Ok(Found::Session(session));
         }
+        Ok(if self.is_of(session.subject, headers) {
+            Found::Stranger(Refresh { session, principal })
+        } else {
+            Found::Unknown
+        })
+    }
+
+    /// A session that another process, or this one before a restart, has issued.
+    fn rebuild(&self, text: &[u8], principal: Principal, headers: &HeaderMap) -> Result<Found, Fault> {
+        let (Some(graves), Some(ticket)) = (&self.graves, Ticket::read(text)) else {
+            return Ok(Found::Unknown);
+        };
         let key = ticket.key;
-        match self.table.entry(key) {
-            Entry::Occupied(known) => Ok(Some(Use::new(known.get().clone()))),
-            Entry::Vacant(_) if lock(graves).has(&key) => Ok(None),
+        let theirs = ticket.principal == principal.name() || self.is_of(ticket.subject, headers);
+        let aged = now().saturating_sub(ticket.minted) >= self.settings.max_age.as_secs();
+        if aged || !theirs || lock(graves).has(&key) {
+            return Ok(Found::Unknown);
+        }
+        // Before the entry is locked: making room takes other entries out.
+        let place = self.place()?;
+        let session = match self.table.entry(key) {
+            Entry::Occupied(known) => Use::new(known.get().clone()),
+            Entry::Vacant(_) if lock(graves).has(&key) => return Ok(Found::Unknown),
             Entry::Vacant(free) => {
-                let session =
-                    Arc::new(Session::new(self.common.clone(), ticket, self.place()?, SessionBegan::Rebuilt));
-                let session = Use::new(session);
+                let session = Session::new(self.common.clone(), ticket, place, SessionBegan::Rebuilt);
+                let session = Use::new(Arc::new(session));
+                session.missed();
                 free.insert(session.session().clone());
-                Ok(Some(session))
+                session
             }
+        };
+        self.admit(session, principal, headers)
+    }
+
+    /// A place for one more, if need be of the session that has been idle longest.
+    fn place(&self) -> Result<Place, Fault> {
+        if let Some(place) = self.free_place() {
+            return Ok(place);
+        }
+        self.common.metrics.limit(UpstreamLimit::Sessions);
+        self.evict();
+        self.free_place().ok_or_else(|| {
+            tracing::warn!(
+                upstream = %self.common.upstream,
+                max = self.settings.max,
+                "all sessions are in use; raise upstream.*.session.max"
+            );
+            Fault::new(FaultKind::Busy, "the proxy has as many sessions open as it may")
+        })
+    }
+
+    fn free_place(&self) -> Option<Place> {
+        let one_more = |taken: usize| (taken < self.settings.max).then_some(taken + 1);
+        let taken = &self.common.taken;
+        taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).ok()?;
+        Some(Place(taken.clone()))
+    }
+
+    /// Its id stays good where it is good without the table.
+    fn evict(&self) {
+        let idle = |session: &Session| session.idle().map(|time| (time, session.key));
+        let Some((_, key)) = self.table.iter().filter_map(|session| idle(&session)).max() else { return };
+        if let Some((_, session)) = self.table.remove_if(&key, |_, session| session.idle().is_some()) {
+            session.end(SessionEnd::Evicted);
         }
     }
 
-    fn place(&self) -> Result<Place, Fault> {
-        let one_more = |taken: usize| (taken < self.settings.max).then_some(taken + 1);
-        let taken = &self.common.taken;
-        if taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_ok() {
-            return Ok(Place(taken.clone()));
-        }
-        self.common.metrics.limit(UpstreamLimit::Sessions);
-        tracing::warn!(
-            upstream = %self.common.upstream,
-            max = self.settings.max,
-            "all sessions are taken; raise upstream.*.session.max"
-        );
-        Err(Fault::new(FaultKind::Busy, "the proxy has as many sessions open as it may"))
+    /// Whether the credential says that it is of the same caller, which nobody has verified.
+    fn is_of(&self, subject: Option<subject::Subject>, headers: &HeaderMap) -> bool {
+        subject.is_some() && self.subject(headers) == subject
     }
 
     fn subject(&self, headers: &HeaderMap) -> Option<subject::Subject> {

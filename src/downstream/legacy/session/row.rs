@@ -51,7 +51,7 @@ pub(super) struct Kept {
     /// Its age among all events of the session.
     pub(super) age: u64,
     pub(super) weight: Weight,
-    /// As it goes out.
+    /// As it goes out; nothing of an answer that is lost.
     pub(super) bytes: Bytes,
 }
 
@@ -163,7 +163,8 @@ impl Row {
 
     /// Nobody can want anything of it any more.
     pub(super) fn is_empty(&self) -> bool {
-        self.over.is_some() && self.kept.is_empty() && self.reader.is_none() && self.large.is_none()
+        let nothing = self.kept.is_empty() || self.is_answered_by(0);
+        self.over.is_some() && self.reader.is_none() && self.large.is_none() && nothing
     }
 
     /// Over for as long as `since`, or longer.
@@ -286,8 +287,7 @@ impl Row {
     }
 
     fn lost(&mut self, id: Id, n: u64, age: u64) {
-        let bytes = self.gone(n, &id);
-        self.stand(n, age, Weight::Lost(id), bytes);
+        self.stand(n, age, Weight::Lost(id), Bytes::new());
     }
 
     /// Takes the event of this number out; of an answer a word stays that it is lost. Returns what it was, if nobody has read
@@ -299,10 +299,9 @@ impl Row {
         if let Weight::Answer(id) = &weight
             && !even_the_word
         {
-            let bytes = self.gone(n, id);
             let kept = &mut self.kept[at];
-            self.bytes = self.bytes - kept.bytes.len() + bytes.len();
-            (kept.weight, kept.bytes) = (Weight::Lost(id.clone()), bytes);
+            self.bytes -= kept.bytes.len();
+            (kept.weight, kept.bytes) = (Weight::Lost(id.clone()), Bytes::new());
         } else if let Some(kept) = self.kept.remove(at) {
             self.bytes -= kept.bytes.len();
         }
@@ -399,22 +398,26 @@ impl Row {
         let until = self.large.as_ref().map_or(u64::MAX, |large| large.n);
         let first = self.kept.partition_point(|kept| kept.n <= at);
         let mut joined = BytesMut::new();
-        let mut one: Option<&Bytes> = None;
+        let mut one = Bytes::new();
         let mut reached = at;
         for kept in self.kept.range(first..).take_while(|kept| kept.n < until) {
-            let before = one.map_or(0, Bytes::len) + joined.len();
-            if before > 0 && before + kept.bytes.len() > most {
+            let bytes = match &kept.weight {
+                Weight::Lost(id) => self.gone(kept.n, id),
+                Weight::Light | Weight::Question | Weight::Answer(_) => kept.bytes.clone(),
+            };
+            let before = one.len() + joined.len();
+            if before > 0 && before + bytes.len() > most {
                 break;
             }
             if before == 0 {
-                one = Some(&kept.bytes);
+                one = bytes;
             } else {
-                joined.extend_from_slice(one.take().map_or(&[], |one| one));
-                joined.extend_from_slice(&kept.bytes);
+                joined.extend_from_slice(&std::mem::take(&mut one));
+                joined.extend_from_slice(&bytes);
             }
             reached = kept.n;
         }
-        let bytes = one.cloned().unwrap_or_else(|| joined.freeze());
+        let bytes = if joined.is_empty() { one } else { joined.freeze() };
         self.pass(reached);
         bytes
     }

@@ -94,6 +94,7 @@ impl Rows {
         parts: &[Bytes],
         weight: Weight,
         bounds: &Bounds,
+        ended: Option<Ended>,
         waker: Option<&Waker>,
     ) -> Said {
         let age = self.age();
@@ -110,6 +111,7 @@ impl Rows {
             return Said::Over;
         }
         row.append(parts, weight, age);
+        ended.into_iter().for_each(|ended| row.ends(ended));
         let waker = row.take_waker();
         let gone = self.make_room(bounds);
         Said::Kept(waker.into_iter().collect(), gone)
@@ -166,7 +168,7 @@ impl Rows {
         let owed: Ids = row.owed().iter().cloned().collect();
         for id in owed {
             let answer = answer(&id);
-            if let Said::Kept(more, _) = self.say(number, &[answer], Weight::Answer(id), bounds, None) {
+            if let Said::Kept(more, _) = self.say(number, &[answer], Weight::Answer(id), bounds, None, None) {
                 wakers.extend(more);
             }
         }
@@ -182,7 +184,9 @@ impl Rows {
     /// The request will have no answer, by its client's own wish.
     pub(super) fn forgive(&mut self, number: u64, id: &Id) -> Wakers {
         let Some(row) = self.get(number) else { return Wakers::new() };
-        row.settle(id);
+        if row.settle(id) {
+            row.ends(Ended::Cancelled);
+        }
         let wakers = row.take_waker().into_iter().collect();
         self.rows.retain(|row| !row.is_empty());
         wakers
@@ -226,8 +230,9 @@ impl Rows {
         (taken, wakers)
     }
 
-    pub(super) fn is_read_by(&mut self, number: u64, generation: u64) -> bool {
-        self.get(number).is_some_and(|row| row.is_read_by(generation))
+    /// Whether this reader is the present one and has taken everything.
+    pub(super) fn is_caught_up(&mut self, number: u64, generation: u64) -> bool {
+        self.get(number).is_some_and(|row| row.is_read_by(generation) && row.behind() == Some((0, 0)))
     }
 
     /// The event that tells a client where it stands (A13.5).
@@ -265,13 +270,17 @@ impl Rows {
                 return gone;
             }
             let whole = events > bounds.events;
-            let Some((row, n)) = self.least(whole) else { return gone };
-            let Some(row) = self.rows.get_mut(row) else { return gone };
+            let Some((at, n)) = self.least(whole) else { return gone };
+            let Some(row) = self.rows.get_mut(at) else { return gone };
             match row.evict(n, whole) {
                 Some(Weight::Light) => gone.notices += 1,
                 Some(Weight::Question) => gone.questions += 1,
-                Some(Weight::Answer(_) | Weight::Lost(_)) => gone.answers += 1,
-                None => {}
+                Some(Weight::Answer(_)) => gone.answers += 1,
+                // Was counted when it was lost.
+                Some(Weight::Lost(_)) | None => {}
+            }
+            if row.is_empty() {
+                self.rows.swap_remove(at);
             }
         }
     }

@@ -17,12 +17,13 @@ use crate::telemetry::metrics::{
 };
 use crate::translate::legacy_client::discovered::Offers;
 use crate::translate::legacy_client::initialize::Client;
-use crate::translate::legacy_client::notify::Change;
+use crate::translate::legacy_client::notify::{Change, announce};
 use crate::upstream::modern::feed::Following;
 use crate::wire::jsonrpc::{self, Id, Response, code};
 use crate::wire::log_level::LogLevel;
 use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
+use bytes::Bytes;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -232,10 +233,23 @@ impl Session {
         wake(waker);
     }
 
+    /// Nobody listened for it for a while: what may have changed meanwhile is told, to be sure (B9.7).
+    pub(super) fn missed(&self) {
+        let offers = self.offers;
+        let lists = [
+            (offers.tools_changed, Change::Tools),
+            (offers.prompts_changed, Change::Prompts),
+            (offers.resources_changed, Change::Resources),
+        ];
+        for (_, change) in lists.iter().filter(|(offered, _)| *offered) {
+            let most = self.common.bounds.resources;
+            self.live(|work| work.notices.add(change, &announce(change), most));
+            self.common.metrics.notice(kind(change), Noticed::Synthesised);
+        }
+    }
+
     /// Ends it: its calls are cancelled, and its streams end when their last words have been taken.
     pub(super) fn end(&self, how: SessionEnd) {
-        let text = "the session was ended before this request was answered";
-        let answer = |id: &Id| jsonrpc::error(Some(id), code::INTERNAL_ERROR, text, None);
         let mut state = self.state();
         if !std::mem::replace(&mut state.over, true) {
             self.common.metrics.client_session_ended(how);
@@ -246,7 +260,7 @@ impl Session {
             drop(following);
             return;
         };
-        let wakers = work.rows.end(answer, Ended::Cancelled, &self.common.bounds);
+        let wakers = work.rows.end(ended_before, Ended::Cancelled, &self.common.bounds);
         let (calls, questions) = (std::mem::take(&mut work.calls), std::mem::take(&mut work.questions));
         work.notices = Notices::default();
         drop(state);
@@ -313,6 +327,12 @@ impl Session {
         );
     }
 
+    /// Whether nothing is there that only requests need.
+    #[cfg(test)]
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.state().work.is_none()
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -333,11 +353,18 @@ impl Use {
         Self(session)
     }
 
-    /// A stream for the answers to these requests.
+    /// A stream for the answers to these requests. Once the session is over, all that it tells is that.
     pub(in crate::downstream) fn track(&self, ids: impl IntoIterator<Item = Id>) -> Track {
         let number = self.next_number();
         let ids = ids.into_iter().collect();
-        self.live(|work| work.rows.open(number, Kind::Call, ids));
+        let mut state = self.state();
+        let over = state.over;
+        let rows = &mut state.work.get_or_insert_default().rows;
+        rows.open(number, Kind::Call, ids);
+        if over {
+            rows.finish(number, ended_before, Ended::Cancelled, &self.common.bounds);
+        }
+        drop(state);
         Track::new(self.clone(), number)
     }
 
@@ -449,6 +476,11 @@ impl Drop for Entered {
     fn drop(&mut self) {
         self.session.work(|work| work.calls.retain(|call| call.number != self.number));
     }
+}
+
+fn ended_before(id: &Id) -> Bytes {
+    let text = "the session was ended before this request was answered";
+    jsonrpc::error(Some(id), code::INTERNAL_ERROR, text, None)
 }
 
 /// Outside the lock.

@@ -55,18 +55,17 @@ impl Track {
 
     /// A notification. It goes first when room is needed while nobody reads.
     pub(in crate::downstream) async fn push(&self, message: &Payload) {
-        self.say(message, Weight::Light).await;
+        self.say(message, Weight::Light, None).await;
     }
 
     /// A question to the client, or what takes one back.
     pub(in crate::downstream) async fn ask(&self, message: &Payload) {
-        self.say(message, Weight::Question).await;
+        self.say(message, Weight::Question, None).await;
     }
 
     /// The answer to the request of this id; a second one is not taken. `ended` is for the log.
     pub(in crate::downstream) async fn answer(&self, id: &Id, message: &Payload, ended: Ended) {
-        self.ends(ended);
-        self.say(message, Weight::Answer(id.clone())).await;
+        self.say(message, Weight::Answer(id.clone()), Some(ended)).await;
     }
 
     /// A piece of the result of this id, which is too large to be held.
@@ -89,7 +88,6 @@ impl Track {
 
     /// The request will have no answer, as its client wishes (A2.2).
     pub(in crate::downstream) fn forgive(&self, id: &Id) {
-        self.ends(Ended::Cancelled);
         wake(self.session.work(|work| work.rows.forgive(self.number, id)));
     }
 
@@ -100,14 +98,6 @@ impl Track {
         wake(self.session.work(|work| work.rows.finish(self.number, answer, ended, bounds)));
     }
 
-    fn ends(&self, ended: Ended) {
-        self.session.work(|work| {
-            if let Some(row) = work.rows.get(self.number) {
-                row.ends(ended);
-            }
-        });
-    }
-
     /// A reader for all that was not read yet.
     pub(in crate::downstream) fn reader(&self) -> Reader {
         let attached = self.session.work(|work| work.rows.attach(self.number, None));
@@ -116,11 +106,12 @@ impl Track {
         Reader::new(self.session.clone(), self.number, generation, Kind::Call, true)
     }
 
-    async fn say(&self, message: &Payload, weight: Weight) {
+    async fn say(&self, message: &Payload, weight: Weight, ended: Option<Ended>) {
         let bounds = &self.session.common.bounds;
         poll_fn(|cx| {
             let said = self.session.work(|work| {
-                work.rows.say(self.number, message.parts(), weight.clone(), bounds, Some(cx.waker()))
+                let (parts, weight) = (message.parts(), weight.clone());
+                work.rows.say(self.number, parts, weight, bounds, ended, Some(cx.waker()))
             });
             self.said(said)
         })
@@ -165,24 +156,25 @@ impl Reader {
     pub(in crate::downstream) fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Next> {
         let bounds = &self.session.common.bounds;
         let (number, generation) = (self.number, self.generation);
-        if std::mem::take(&mut self.primes)
-            && let Some(bytes) = self.session.work(|work| work.rows.prime(number, generation))
-        {
-            return Poll::Ready(Next::Bytes { bytes, last: false });
-        }
-        let own = self.kind == Kind::Own;
-        let (taken, wakers, gone) = self.session.work(|work| {
-            let gone = if own { self.tell(work) } else { Gone::default() };
+        let primes = std::mem::take(&mut self.primes);
+        let (prime, taken, wakers, gone) = self.session.work(|work| {
+            let prime = if primes { work.rows.prime(number, generation) } else { None };
+            let gone = if self.kind == Kind::Own { self.tell(work) } else { Gone::default() };
             let (taken, wakers) = work.rows.take(number, generation, cx.waker(), WRITE, bounds);
-            (taken, wakers, gone)
+            (prime, taken, wakers, gone)
         });
         self.session.made_room(gone);
         wake(wakers);
-        match taken {
-            Taken::Bytes { bytes, last } => Poll::Ready(Next::Bytes { bytes, last }),
-            Taken::Wait => Poll::Pending,
-            Taken::End => Poll::Ready(Next::End),
-            Taken::Broken => Poll::Ready(Next::Broken),
+        match (taken, prime) {
+            // In one write with what follows it.
+            (Taken::Bytes { bytes, last }, Some(prime)) => {
+                Poll::Ready(Next::Bytes { bytes: [prime, bytes].concat().into(), last })
+            }
+            (Taken::Wait, Some(bytes)) => Poll::Ready(Next::Bytes { bytes, last: false }),
+            (Taken::Bytes { bytes, last }, None) => Poll::Ready(Next::Bytes { bytes, last }),
+            (Taken::Wait, None) => Poll::Pending,
+            (Taken::End, _) => Poll::Ready(Next::End),
+            (Taken::Broken, _) => Poll::Ready(Next::Broken),
         }
     }
 
@@ -190,13 +182,13 @@ impl Reader {
     fn tell(&self, work: &mut Work) -> Gone {
         let bounds = &self.session.common.bounds;
         let mut gone = Gone::default();
-        if !work.rows.is_read_by(self.number, self.generation) {
+        if !work.rows.is_caught_up(self.number, self.generation) {
             return gone;
         }
         for _ in 0..bounds.ahead_events.max(1) {
             let Some((change, message)) = work.notices.next() else { break };
             self.session.common.metrics.notice(kind(&change), Noticed::Told);
-            let said = work.rows.say(self.number, &[message], Weight::Light, bounds, None);
+            let said = work.rows.say(self.number, &[message], Weight::Light, bounds, None, None);
             if let Said::Kept(_, more) = said {
                 gone = gone.and(more);
             }

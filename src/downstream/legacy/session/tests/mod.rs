@@ -1,13 +1,18 @@
 //! What the tests of sessions share: a table, its clients and what they read.
 #![allow(clippy::unwrap_used)]
 
+mod bodies;
+mod bounds;
+mod notices;
 mod streams;
+mod subjects;
 mod table;
 
 use super::*;
 use crate::config::{SessionKey, Target, Upstream};
 use crate::telemetry::metrics::Metrics;
 use crate::translate::legacy_client::initialize::Can;
+use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
 use std::future::poll_fn;
@@ -85,9 +90,14 @@ impl Stage {
         let text = self.metrics.render().unwrap();
         let ours = text.lines().filter(|line| line.starts_with(&format!("mcp_janus_{family}{{")));
         ours.filter(|line| !line.ends_with(" 0"))
+            .map(|line| line.replace(r#",upstream="up""#, "").replace(r#"upstream="up","#, ""))
             .map(|line| line.replace(r#"upstream="up""#, "").replace("mcp_janus_", ""))
             .collect()
     }
+}
+
+pub(super) fn message(text: &str) -> Payload {
+    Payload::from(text.to_owned())
 }
 
 /// What is there to read right now; `!` marks a break and `.` the end.
