@@ -110,7 +110,7 @@ pub fn read(response: &Response, body: &Body, limits: Limits) -> Result<Discover
     let is_string = |span: &Span| Kind::of(span.of(text)) == Some(Kind::String);
     let info = body.meta.as_ref().and_then(|meta| once(meta, text, meta::SERVER_INFO));
     Ok(Discovered {
-        info: identity::read(text, info, limits),
+        info: identity::read(text, info, identity::MOST_OF_SERVER, limits),
         capabilities,
         // A copy: a slice would keep the whole answer alive.
         instructions: member("instructions")

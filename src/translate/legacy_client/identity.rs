@@ -1,22 +1,25 @@
 //! An `Implementation` of a peer, in a form that the other era's schema takes.
 //!
 //! Owns: a name and a version are always there (a peer may leave out the whole, or a part, or write something else in its
-//! place), members that would make a strict reader refuse the whole message are left out, and its length is bounded, since
-//! it goes out with every request. Rules: A4.3, A9.
+//! place), members that would make a strict reader refuse the whole message are left out, and its length is bounded. Rules:
+//! A4.3, A9.
 
 use crate::translate::declared::{object, once};
 use crate::wire::json::{Kind, Limits, Member, Object, Span, compact, quote_into};
 use crate::wire::jsonrpc::string;
 use bytes::Bytes;
 
-/// Bytes of the whole; a longer one is cut down to what names it.
-const MOST: usize = 2 * 1024;
+/// Bytes of a client's, which goes out with every request; a longer one is cut down to what names it.
+pub(super) const MOST_OF_CLIENT: usize = 2 * 1024;
+
+/// Bytes of a server's, which is told once a session; icons may be in it as data.
+pub(super) const MOST_OF_SERVER: usize = 64 * 1024;
 
 /// Characters of each part of one that was cut down.
-const MOST_PART: usize = 128;
+const MOST_PART: usize = 100;
 
-/// The object at `span` as compact JSON.
-pub(super) fn read(text: &[u8], span: Option<Span>, limits: Limits) -> Bytes {
+/// The object at `span` as compact JSON of at most `most` bytes.
+pub(super) fn read(text: &[u8], span: Option<Span>, most: usize, limits: Limits) -> Bytes {
     let Some(object) = span.and_then(|span| object(text, span, limits)) else {
         return written(None, None, None);
     };
@@ -24,7 +27,7 @@ pub(super) fn read(text: &[u8], span: Option<Span>, limits: Limits) -> Bytes {
     let (name, version) = (part("name"), part("version"));
     if name.is_some() && version.is_some() {
         let whole = whole(text, &object, limits);
-        if whole.len() <= MOST {
+        if whole.len() <= most {
             return Bytes::from(whole);
         }
     }

@@ -85,7 +85,7 @@ pub fn read(request: &Request, limits: Limits) -> Result<Client, Fault> {
     let version =
         version.ok_or_else(|| invalid("`initialize` needs `params.protocolVersion`, a string".into()))?;
     let revision = LegacyRevision::parse(&version).unwrap_or(LegacyRevision::LATEST);
-    let info = identity::read(text, member("clientInfo")?, limits);
+    let info = identity::read(text, member("clientInfo")?, identity::MOST_OF_CLIENT, limits);
     let declared = member("capabilities")?.and_then(|span| object(text, span, limits));
     let capabilities = match declared {
         Some(declared) => modern(text, &declared, revision, limits),

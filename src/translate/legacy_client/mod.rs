@@ -26,4 +26,6 @@ pub mod round;
 pub mod tools;
 
 #[cfg(test)]
+mod odd_tests;
+#[cfg(test)]
 mod testing;
