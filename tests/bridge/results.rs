@@ -139,8 +139,26 @@ async fn a_large_result_comes_whole() {
             assert_eq!(got, text.replace("\\n", "\n"), "{revision} {accept}");
             assert_eq!(answer["result"]["x-own"], 1.5, "{revision} {accept}");
             assert!(answer["result"].get("resultType").is_none(), "{revision} {accept}");
+            // The text of a structured result must be there for the older ones, so theirs are held (D62).
+            let flowed = stage.metric("mcp_janus_results_flowed_total", &[]);
+            assert_eq!(flowed > 0.0, revision == LATEST, "{revision} {accept}");
         }
     }
+}
+
+/// D74: what says only at its end that it is something else has begun to go out, and ends without becoming an answer.
+#[tokio::test(start_paused = true)]
+async fn d74_a_large_result_that_ends_as_something_else() {
+    let text = "x".repeat(300_000);
+    let raw = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}],"resultType":"banana"}}"#);
+    let stage = Stage::before(ModernServer::full().result("tools/call", &raw)).await;
+    let user = stage.latest().await;
+    let mut answer = stage.proxy.open(&user.old.call("t", "{}")).await;
+    let (body, broken) = answer.pieces().await;
+    assert!(broken && !body.is_empty(), "{}", body.len());
+    assert!(serde_json::from_slice::<serde_json::Value>(&body).is_err());
+    assert!(user.lives().await);
+    assert_eq!(stage.up.posts("tools/call").len(), 1, "no retry");
 }
 
 /// A message beyond `limits.message_bytes` is an error under the request's id.
