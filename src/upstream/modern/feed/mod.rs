@@ -2,7 +2,7 @@
 //!
 //! Owns the hubs, one per principal, however many sessions it has: who follows, and how sessions come, subscribe and go.
 //! A hub (`hub`) keeps two listens at most, one for lists and one for resources (`line`), by a plan (`plan`), for what its
-//! followers want (`state`); `listen` is one of them. Does not own what a session does with what it is told, nor the answers
+//! followers want (`state`, `uris`); `listen` is one of them. Does not own what a session does with what it is told, nor the answers
 //! to `resources/subscribe`.
 //! Rules: A1.8, A2.5, A2.6, A2.10, A3.10, A3.11, B9.2-B9.8; vectors D98-D100; invariants 2 and 5.
 
@@ -11,6 +11,7 @@ mod line;
 mod listen;
 mod plan;
 mod state;
+mod uris;
 
 #[cfg(test)]
 mod tests;

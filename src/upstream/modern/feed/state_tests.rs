@@ -1,5 +1,6 @@
 //! What is wanted, who waits and whom a change concerns.
 
+use super::super::uris::MOST_BYTES;
 use super::*;
 use crate::exchange::{Fault, FaultKind};
 use crate::wire::payload::Payload;
@@ -160,7 +161,8 @@ fn what_is_held_is_granted_at_once_and_kept_until_nobody_wants_it() {
     assert_eq!(room.state.fit(Kind::Uris), fit(true, false, false, false));
     room.state.leave(seats[0]);
     room.state.falls(Kind::Uris);
-    assert_eq!((room.state.uris.len(), room.state.bytes), (0, 0));
+    assert!(!room.state.fit(Kind::Uris).wanted);
+    assert_eq!(room.state.uris.size(), (0, 0));
 }
 
 /// While a listen is broken, who relies on it goes on relying on it, and who is new waits.
@@ -188,7 +190,7 @@ fn whoever_stops_waiting_is_forgotten() {
     drop(wait);
     room.state.given_up();
     assert_eq!(room.state.fit(Kind::Uris), Fit::default());
-    assert!(room.state.uris.is_empty());
+    assert_eq!(room.state.uris.size(), (0, 0));
     // Unsubscribed before it was granted: it stays so.
     let mut wait = room.waits(seats[0], "a");
     let mut other = room.waits(seats[1], "a");
