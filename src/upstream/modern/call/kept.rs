@@ -22,7 +22,7 @@ impl Course<'_> {
     /// The outcome, where the server's answer is kept.
     pub(super) fn kept(&mut self) -> Option<Outcome> {
         let cache = self.modern.cache.clone()?;
-        if !cache::keeps(self.call.method) {
+        if !cache::keeps(self.call.method) || self.goes_on() {
             return None;
         }
         let params = self.asks();
@@ -41,6 +41,14 @@ impl Course<'_> {
             Ok(Leg::Outcome(outcome)) => Some(outcome),
             Ok(Leg::Asked(_)) | Err(_) => None,
         }
+    }
+
+    /// Whether the client brings something of an earlier round, which no list has (A4.14).
+    fn goes_on(&self) -> bool {
+        let request = &self.call.request;
+        let brings =
+            |name| request.params.body().is_some_and(|body| body.object.first(&request.text, name).is_some());
+        ["inputResponses", "requestState"].into_iter().any(brings)
     }
 
     /// Everything that the answer may depend on but the principal.
