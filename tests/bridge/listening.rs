@@ -157,7 +157,7 @@ async fn d99_a_credential_that_is_refused() {
         let stage = Stage::listening(listens, "").await;
         let user = stage.user_as("alice").await;
         stage.listens.wait(1).await;
-        pass(600_000).await;
+        pass(500_000).await;
         assert_eq!(stage.listens.all().len(), 1, "{status}: not again by itself");
         let get = user.get().await;
         for _ in 0..20 {

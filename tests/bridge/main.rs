@@ -6,8 +6,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod batch;
+mod cache;
 mod cancels;
 mod content;
+mod drain;
+mod dual;
 mod envelope;
 mod errors;
 mod forms;
@@ -24,6 +27,7 @@ mod rounds;
 mod sampling;
 mod sessions;
 mod stage;
+mod stress;
 #[path = "../support/mod.rs"]
 mod support;
 mod tokens;
