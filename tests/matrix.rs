@@ -51,10 +51,7 @@ fn cell(client: Era, server: Era, transport: Transport) -> Cell {
         }
         (_, _, Transport::HttpSse) => Cell::NotServed("HTTP+SSE servers are not reached yet"),
         (_, _, Transport::Stdio) => Cell::NotServed("stdio servers are not started yet"),
-        (Era::Legacy(_), Era::Modern, Transport::Http) => {
-            Cell::NotServed("legacy clients of a modern server are told the version that is served")
-        }
-        (Era::Modern, _, Transport::Http) | (Era::Legacy(_), Era::Legacy(_), Transport::Http) => Cell::Runs,
+        (Era::Modern | Era::Legacy(_), Era::Modern | Era::Legacy(_), Transport::Http) => Cell::Runs,
     }
 }
 
@@ -88,7 +85,7 @@ async fn legacy_body(client: &'static str, server: Era, lines: &str) {
     let context = format!("{client} to {server:?} {lines}");
     // A server of a later revision agrees on the client's.
     let agreed = match server {
-        Era::Modern => unreachable!("not a like pair"),
+        Era::Modern => Era::Modern,
         Era::Legacy(version) => Era::Legacy(version.min(client)),
     };
     let (proxy, up) = start_with(agreed, lines).await;
@@ -100,8 +97,13 @@ async fn legacy_body(client: &'static str, server: Era, lines: &str) {
     assert!(up.only("tools/call").text().contains(r#""arguments":{"n":1e400}"#), "{context}");
     proxy.send(&old.ask("ping").id("4")).await.result();
     proxy.send(&old.ask("acme/unknown").id("5")).await.is_error(200, -32601);
-    assert_eq!(proxy.send(&old.get()).await.status, 405, "{context}: this server offers no stream");
-    assert_eq!(proxy.send(&old.delete()).await.status, 200, "{context}");
+    match server {
+        Era::Modern => assert!(proxy.open(&old.get()).await.is_stream(), "{context}: the proxy's own"),
+        Era::Legacy(_) => {
+            assert_eq!(proxy.send(&old.get()).await.status, 405, "{context}: this server offers no stream");
+        }
+    }
+    assert!((200..300).contains(&proxy.send(&old.delete()).await.status), "{context}");
     assert_eq!(proxy.send(&old.ask("tools/list")).await.status, 404, "{context}");
     assert_eq!(up.posts("initialize").len(), 1, "{context}");
 }
@@ -138,7 +140,7 @@ async fn telling(server: Era) -> Proxy {
                 }
                 reply.never().await;
             };
-            ModernServer::new().on("subscriptions/listen", tell).start(&net);
+            ModernServer::full().on("subscriptions/listen", tell).start(&net);
         }
         Era::Legacy(version) => {
             let told = format!("data: {}\n\n", json!({"jsonrpc": "2.0", "method": TOOLS}));
@@ -167,12 +169,37 @@ async fn listening(server: Era) {
     }
 }
 
+/// The same for a legacy client, on the stream that it opens by GET.
+async fn hearing(client: &'static str, server: Era) {
+    let agreed = match server {
+        Era::Modern => Era::Modern,
+        Era::Legacy(version) => Era::Legacy(version.min(client)),
+    };
+    let proxy = telling(agreed).await;
+    let old = Old::open(&proxy, client).await;
+    let mut stream = proxy.open(&old.get()).await;
+    let told = loop {
+        let event = stream.event().await.expect("a change");
+        // The stream may begin with an event that holds nothing.
+        if !event.data.is_empty() {
+            break event.data;
+        }
+    };
+    let message = support::rpc::value(told.as_bytes()).unwrap();
+    assert_eq!(message["method"], TOOLS, "{client} to {server:?}: {told}");
+    assert!(!told.contains("io.modelcontextprotocol/"), "{client} to {server:?}: {told}");
+    proxy.drain();
+    assert_eq!(stream.event().await, None, "{client} to {server:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn every_cell_that_runs_carries_subscriptions() {
-    // Legacy clients have a stream of their own era for it, which is passed on as it is.
-    let of_modern = |(c, s, t): &(Era, Era, Transport)| *c == Era::Modern && cell(*c, *s, *t) == Cell::Runs;
-    for (_, server, _) in cells().into_iter().filter(of_modern) {
-        listening(server).await;
+    for (client, server, transport) in cells() {
+        match (cell(client, server, transport), client) {
+            (Cell::Runs, Era::Modern) => listening(server).await,
+            (Cell::Runs, Era::Legacy(version)) => hearing(version, server).await,
+            (Cell::Inapplicable(_) | Cell::NotServed(_), _) => {}
+        }
     }
 }
 
@@ -187,8 +214,37 @@ async fn asking(client: Era, server: Era, lines: &str) {
         (Era::Legacy(client), Era::Legacy(server)) => {
             legacy_asks_legacy(client, server.min(client), lines).await
         }
-        (Era::Legacy(_), Era::Modern) => unreachable!("not a cell that runs"),
+        (Era::Legacy(client), Era::Modern) => modern_asks_legacy(client).await,
     }
+}
+
+/// The call is sent again with the answer; to the client it is one.
+async fn modern_asks_legacy(client: &'static str) {
+    let (net, calls) = (Net::new(), Calls::new());
+    let up = calls.of_modern(ModernServer::full()).start_bridged(&net);
+    let proxy = Proxy::start(&net).await;
+    let old = Old::open(&proxy, client).await;
+    let mut stream = proxy.open(&old.call("ask", "{}").id("7")).await;
+    let at = calls.wait(1).await;
+    let params = support::rpc::params(SAMPLE.as_bytes()).unwrap();
+    let entry = format!(r#"{{"method":"sampling/createMessage","params":{params}}}"#);
+    at.asks(&[("k", &entry)], Some(r#""\u0041 state""#));
+    let question = loop {
+        let event = stream.event().await.expect("a question");
+        if !event.data.is_empty() {
+            break support::rpc::value(event.data.as_bytes()).unwrap();
+        }
+    };
+    assert_eq!(question["method"], "sampling/createMessage", "{client}");
+    let answered = proxy.send(&old.answer(&question["id"].to_string(), SAMPLED)).await;
+    assert_eq!(answered.status, 202, "{client}: {}", answered.raw);
+    let again = calls.wait(2).await;
+    assert_eq!(again.params()["inputResponses"]["k"]["model"], "m", "{client}");
+    assert!(again.seen.text().contains(r#""requestState":"\u0041 state""#), "{client}: to the byte");
+    again.completes("done");
+    let done = stream.done().await;
+    assert_eq!(done.result()["content"][0]["text"], "done", "{client}");
+    assert_eq!((done.message["id"].clone(), up.posts("tools/call").len()), (json!(7), 2), "{client}");
 }
 
 async fn modern_asks_modern() {
@@ -262,7 +318,7 @@ async fn every_cell_that_runs_carries_questions() {
 #[tokio::test(start_paused = true)]
 async fn every_cell_that_runs() {
     let running: Vec<_> = cells().into_iter().filter(|(c, s, t)| cell(*c, *s, *t) == Cell::Runs).collect();
-    assert_eq!(running.len(), 5 + 16);
+    assert_eq!(running.len(), 5 * 5);
     for (client, server, _) in running {
         for lines in ["", "session = { shield = true }"] {
             body(client, server, lines).await;
@@ -271,12 +327,12 @@ async fn every_cell_that_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_legacy_client_of_a_modern_server_is_told_the_version() {
+async fn d83_every_legacy_client_of_a_modern_server_may_be_told_the_version() {
     for (client, server, transport) in cells() {
         let (Era::Legacy(version), Era::Modern, Transport::Http) = (client, server, transport) else {
             continue;
         };
-        let (proxy, up) = start(server).await;
+        let (proxy, up) = start_with(server, "legacy_clients = false").await;
         let initialize = format!(
             r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{"name":"a","version":"1"}}}}}}"#
         );
@@ -287,7 +343,8 @@ async fn every_legacy_client_of_a_modern_server_is_told_the_version() {
         let done = proxy.send(&ask).await;
         done.is_error(400, -32022);
         assert_eq!(done.data()["requested"], version);
-        assert_eq!(up.briefs(), ["server/discover"], "{client:?} {server:?}");
+        // The proxy's question, and whether the server serves such clients itself.
+        assert_eq!(up.briefs(), ["server/discover", "initialize"], "{client:?} {server:?}");
     }
 }
 
@@ -307,5 +364,5 @@ fn every_other_cell_has_its_reason() {
             }
         }
     }
-    assert_eq!(counts, [21, 5, 49], "{} cells in all", ERAS.len() * ERAS.len() * TRANSPORTS.len());
+    assert_eq!(counts, [25, 5, 45], "{} cells in all", ERAS.len() * ERAS.len() * TRANSPORTS.len());
 }

@@ -4,7 +4,7 @@
 //! of 2026-07-28.
 
 use crate::support::{
-    Ask, CAPS, INFO, LegacyServer, ModernServer, Proxy, VERSION, call, get_prompt, json, list, read,
+    Ask, CAPS, INFO, LegacyServer, ModernServer, Net, Proxy, VERSION, call, get_prompt, json, list, read,
 };
 
 /// Sends each, expects status and code, and that the server was left alone.
@@ -232,8 +232,10 @@ async fn a11_2_a_deciding_member_may_occur_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a1_1_a_legacy_client_is_told_the_versions() {
-    let (proxy, up) = Proxy::before_modern(&ModernServer::new()).await;
+async fn d83_a1_1_a_legacy_client_is_told_the_versions() {
+    let net = Net::new();
+    let up = ModernServer::new().start(&net);
+    let proxy = Proxy::with(&net, "legacy_clients = false").await;
     let initialize = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
     let old =
         Ask::new("initialize").raw_body(initialize).without("MCP-Protocol-Version").without("Mcp-Method");
@@ -249,7 +251,8 @@ async fn a1_1_a_legacy_client_is_told_the_versions() {
         assert_eq!(done.data()["requested"], version);
     }
     proxy.send(&old.without("MCP-Protocol-Version")).await.is_error(400, -32020);
-    assert_eq!(up.briefs(), ["server/discover"], "nothing but the proxy's own question");
+    // Nothing but the proxy's own question, and the client's own: whether the server serves its like too.
+    assert_eq!(up.briefs(), ["server/discover", "initialize"]);
 }
 
 #[tokio::test(start_paused = true)]
