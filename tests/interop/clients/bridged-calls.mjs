@@ -117,6 +117,7 @@ async function errors(user) {
   same('an unknown method is not there', await codeOf(client.request({ method: 'no/such/method' }, EmptyResultSchema)), -32601);
   same('a modern method is not there', await codeOf(client.request({ method: 'server/discover' }, EmptyResultSchema)), -32601);
   await client.ping();
+  await client.sendRootsListChanged();
   same('the session outlives errors', [transport.sessionId, textOf(await call(user, tool('echo', { message: 'still there' })))], [session, 'Echo: still there']);
 }
 
@@ -132,6 +133,22 @@ async function cancellation(user) {
   const seen = await askRunner('cancelled-upstream', { tool: 'wait', line: 'wait was cancelled' });
   check('the server sees the call end', seen.right, seen.detail);
   same('a call after it is answered', textOf(await call(user, tool('echo', { message: 'after' }))), 'Echo: after');
+}
+
+/** Several messages in one body are for 2025-03-26 alone. */
+async function batches() {
+  const messages = [{ id: 1, method: 'ping' }, { id: 'two', method: 'tools/list' }, { method: 'notifications/of/nobody' }];
+  const batch = messages.map((message) => ({ jsonrpc: '2.0', ...message }));
+  const old = await new Raw('batch').begin({}, '2025-03-26');
+  const answer = await old.post(batch);
+  const answers = await answer.json();
+  same('a batch of 2025-03-26 is answered as one', [answer.status, answers.map(({ id }) => id).sort()], [200, [1, 'two']]);
+  check('each of it is answered', answers.every(({ id, result }) => (id === 1 ? isDeepStrictEqual(result, {}) : result.tools.length > 0)), answers);
+  same('a batch of notifications has no answer', (await old.post([batch[2]])).status, 202);
+  const raw = await new Raw('batch').begin();
+  same('a batch of a newer revision is refused', (await raw.post(batch)).status, 400);
+  await old.bare('DELETE');
+  await raw.bare('DELETE');
 }
 
 /** A session has its own end, and whoever comes after it begins again. */
@@ -180,6 +197,7 @@ await step('progress', () => progress(user));
 await step('logging', () => logging(user));
 await step('errors', () => errors(user));
 await step('cancellation', () => cancellation(user));
+if (bridged) await step('batches', batches);
 await step('the end of a session', ends);
 await user.client.close();
 process.exit(0);

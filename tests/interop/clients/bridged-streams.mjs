@@ -54,6 +54,25 @@ async function subscriptions(user) {
   await tells('nothing is told after its end', user, touch('fixture://late'), []);
 }
 
+/** Sessions of one user share what is listened for at the server, but each is told what it asked for itself. */
+async function together(user) {
+  const second = await connect({ token: 'streams' });
+  const stranger = await connect({ token: 'stranger' });
+  await second.client.subscribeResource({ uri: GREETING });
+  const touch = () => changes(user, 'touch', { uri: GREETING });
+  await tells('one session of two is told', user, touch, [`updated ${GREETING}`]);
+  same('and so is the other', second.told.items, [`updated ${GREETING}`]);
+  await second.client.unsubscribeResource({ uri: GREETING });
+  await tells('one session is told when the other is not any more', user, touch, [`updated ${GREETING}`]);
+  same('which is not', second.told.items, [`updated ${GREETING}`]);
+  await second.transport.terminateSession();
+  await second.client.close();
+  await tells('one session is told after the end of the other', user, touch, [`updated ${GREETING}`]);
+  same('who did not ask is told nothing', stranger.told.items, []);
+  await stranger.transport.terminateSession();
+  await stranger.client.close();
+}
+
 /** What happens while nobody listens is told once, when somebody does again. */
 async function unheard(user) {
   const raw = await new Raw('unheard').begin();
@@ -197,6 +216,7 @@ const user = await connect({ token: 'streams' });
 await askRunner('mark');
 await step('lists', () => lists(user));
 await step('subscriptions', () => subscriptions(user));
+await step('two sessions of one user', () => together(user));
 await step('changes that nobody heard', () => unheard(user));
 await step('a stream of a session that breaks', () => brokenStream(user));
 await step("the proxy's own stream breaks", () => brokenListen(user));

@@ -126,10 +126,10 @@ export class Raw {
     this.headers = { Authorization: `Bearer token-${token}` };
   }
 
-  async begin(capabilities = {}) {
-    const params = { protocolVersion: LATEST, capabilities, clientInfo: { name: 'by-hand', version: '1.0.0' } };
+  async begin(capabilities = {}, revision = LATEST) {
+    const params = { protocolVersion: revision, capabilities, clientInfo: { name: 'by-hand', version: '1.0.0' } };
     const { headers } = await this.post({ id: 'begin', method: 'initialize', params });
-    this.headers = { ...this.headers, 'Mcp-Session-Id': headers.get('mcp-session-id'), 'MCP-Protocol-Version': LATEST };
+    this.headers = { ...this.headers, 'Mcp-Session-Id': headers.get('mcp-session-id'), 'MCP-Protocol-Version': revision };
     await this.post({ method: 'notifications/initialized' });
     return this;
   }
@@ -142,7 +142,7 @@ export class Raw {
     return fetch(url, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', ...headers },
-      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      body: JSON.stringify(Array.isArray(message) ? message : { jsonrpc: '2.0', ...message }),
       signal,
     });
   }

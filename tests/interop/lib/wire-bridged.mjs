@@ -10,8 +10,18 @@ const PRIMED = '2025-11-25';
 const META = 'io.modelcontextprotocol/';
 const NAMED = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' };
 const OF_THE_SESSION = /^notifications\/((tools|prompts|resources)\/list_changed|resources\/updated)$/;
-/** What a legacy client asks of its session, and no modern server knows. */
-const LEGACY_ONLY = ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'];
+/** What a legacy client says to its session, and no modern server knows. */
+const LEGACY_ONLY = [
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'notifications/initialized',
+  'notifications/cancelled',
+  'notifications/progress',
+  'notifications/roots/list_changed',
+];
 
 /** Findings about what legacy clients were sent, each in the revision of its session. */
 export function findingsToBridgedClient(schema, tap) {
@@ -109,7 +119,7 @@ export function findingsToBridgedServer(schema, tap) {
   const findings = sent.flatMap(({ message, exchange }) => {
     const faults = [...schema.findings(MODERN, message), ...headerFaults(message, exchange)];
     if (message.method === undefined) faults.push('a modern server asks nothing that could be answered');
-    if (LEGACY_ONLY.includes(message.method)) faults.push('it is a legacy request');
+    if (LEGACY_ONLY.includes(message.method)) faults.push('it is legacy vocabulary');
     const id = `${exchange.epoch} ${JSON.stringify(message.id)}`;
     if (message.id !== undefined && seen.has(id)) faults.push(`the id ${id} was used before`);
     seen.set(id, true);
@@ -134,6 +144,8 @@ function headerFaults(message, { headers }) {
   for (const type of ['application/json', 'text/event-stream']) {
     if (!headers.accept?.includes(type)) faults.push(`Accept is ${headers.accept}`);
   }
+  // Only requests say in their body who sends them and in which revision.
+  if (message.id === undefined) return faults;
   if (message.params?._meta?.[`${META}protocolVersion`] !== MODERN) faults.push('it does not name the version in its body');
   if (message.params?._meta?.[`${META}clientInfo`]?.name === undefined) faults.push('it does not say who sends it');
   return faults;
