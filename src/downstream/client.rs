@@ -1,7 +1,7 @@
 //! Which era a client is of.
 //!
 //! Owns just that choice, made for each request from its headers and body. A claim (a version in `params._meta`) is modern,
-//! whatever else is there; without one, `initialize`, a legacy version header, or no version header at all is legacy. What
+//! whatever else is there, a session of the proxy's own apart (`front` looks at that); without one, `initialize`, a legacy version header, or no version header at all is legacy. What
 //! names a version that does not exist is left to the modern checks, which refuse it. Rules: A1.1, A13.1, A13.4; cases
 //! C01b, C01c, C27; spec 2026-07-28 basic/versioning, Backward Compatibility.
 
@@ -31,6 +31,15 @@ pub(super) fn era(headers: &HeaderMap, message: &Result<Message, Malformed>) -> 
         Header::One(version) if LegacyRevision::parse(version).is_none() => Era::Modern,
         Header::Unusable => Era::Modern,
         Header::One(_) | Header::Absent => Era::Legacy,
+    }
+}
+
+/// Whether the version header leaves that open.
+pub(super) fn may_be_legacy(headers: &HeaderMap) -> bool {
+    match header(headers) {
+        Header::Absent => true,
+        Header::One(version) => LegacyRevision::parse(version).is_some(),
+        Header::Unusable => false,
     }
 }
 

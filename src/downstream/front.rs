@@ -208,7 +208,12 @@ impl Inner {
     ) -> Result<Response<FrontBody>, Refusal> {
         let limits = json::Limits { nesting: self.limits.nesting, members: self.limits.members };
         let message = jsonrpc::parse(text.clone(), limits);
-        if client::era(&headers, &message) == Era::Legacy
+        // Who names a session of ours is a legacy client, whatever its `_meta` claims (A4.7).
+        let legacy = client::era(&headers, &message) == Era::Legacy
+            || message.is_ok()
+                && client::may_be_legacy(&headers)
+                && self.names_our_session(upstream, &headers);
+        if legacy
             && let Some(response) =
                 Box::pin(self.legacy_post(upstream, &headers, &message, &text, record, place)).await?
         {

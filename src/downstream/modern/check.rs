@@ -310,9 +310,7 @@ pub(in crate::downstream) fn unsupported(requested: &str) -> Refusal {
     let requested: String = requested.chars().take(64).collect();
     let legacy = LegacyRevision::parse(&requested).is_some();
     let text = if legacy {
-        format!(
-            "unsupported protocol version: this endpoint serves {MODERN}, as its server does; older clients are not bridged to such servers yet"
-        )
+        format!("unsupported protocol version: this endpoint serves {MODERN} alone")
     } else {
         format!("unsupported protocol version: this endpoint serves {MODERN}")
     };

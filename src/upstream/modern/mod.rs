@@ -29,7 +29,7 @@ use crate::translate::legacy_client::notify::Change;
 use crate::wire::headers::{self, ContentType};
 use crate::wire::jsonrpc::{self, Id, Message, Reply, Response as Answer, code};
 use crate::wire::payload::Payload;
-use crate::wire::version::Era;
+use crate::wire::version::{Era, LegacyRevision};
 use bytes::Bytes;
 use cache::Cache;
 use catalog::Catalog;
@@ -161,7 +161,7 @@ impl Modern {
         Err(Fault::bad_gateway("the upstream server ended its answer without the result"))
     }
 
-    /// The whole answer to `initialize`, where it is one: a result that names a version (A15.2).
+    /// The whole answer to `initialize`, where it is one: a result that names a legacy version (A15.2).
     pub async fn read_whole(
         &self,
         response: Response<UpstreamBody>,
@@ -182,7 +182,10 @@ impl Modern {
         };
         let initialized = match jsonrpc::parse(text.clone(), self.shared.limits) {
             Ok(Message::Response(Answer { reply: Reply::Result(body), text, .. })) => {
-                body.object.first(&text, "protocolVersion").is_some()
+                let named = body.object.first(&text, "protocolVersion");
+                let named = named.and_then(|span| jsonrpc::string(&text, span));
+                // A modern version is never the outcome of a handshake (A1.1).
+                named.is_some_and(|version| LegacyRevision::parse(&version).is_some())
             }
             Ok(_) | Err(_) => false,
         };

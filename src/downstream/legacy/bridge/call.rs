@@ -112,7 +112,8 @@ impl Inner {
     ) -> Live {
         let caller = Caller {
             client: session.client.clone(),
-            level: session.level(),
+            // A server without logging is told of no level (A4.4).
+            level: session.level().filter(|_| session.offers.logging),
             reachable: asked.accepts.event_stream,
             whole,
         };

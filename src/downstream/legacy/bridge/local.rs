@@ -107,6 +107,16 @@ impl Inner {
         following
     }
 
+    /// A request has come: a session that is to be told of changes, and is not, as one that another process has begun, is from
+    /// now on; and what stands still for want of a credential may go on.
+    pub(super) fn attend(&self, asked: &Asked<'_>, session: &Use) {
+        if session.lacks_its_part() && !lists(session).is_empty() {
+            self.follow(asked, session);
+        } else {
+            session.credential(asked.headers);
+        }
+    }
+
     /// The same with another credential of its caller.
     pub(super) fn follow_anew(&self, asked: &Asked<'_>, session: &Use) {
         let lists = lists(session);
@@ -124,10 +134,8 @@ impl Inner {
     ) -> Result<(), Fault> {
         match told.method.as_str() {
             "notifications/initialized" => {
-                let offers = session.offers;
-                if offers.tools_changed || offers.prompts_changed || offers.resources_changed {
-                    self.follow(asked, session);
-                }
+                session.listens();
+                self.attend(asked, session);
                 Ok(())
             }
             "notifications/cancelled" => {

@@ -63,7 +63,7 @@ impl Asked<'_> {
 
 impl Inner {
     /// Whether the request names a session of the proxy's own, whatever its server is thought to be by now.
-    pub(super) fn names_our_session(&self, upstream: &Upstream, headers: &HeaderMap) -> bool {
+    pub(in crate::downstream) fn names_our_session(&self, upstream: &Upstream, headers: &HeaderMap) -> bool {
         let name = headers.get(MCP_SESSION_ID);
         name.is_some_and(|name| self.sessions(upstream).is_some_and(|sessions| sessions.is_ours(name)))
     }
@@ -175,7 +175,7 @@ impl Inner {
         };
         let found = match asked.sessions.find(name, asked.headers) {
             Found::Session(session) => {
-                session.credential(asked.headers);
+                self.attend(asked, &session);
                 Some(session)
             }
             Found::Unknown => None,

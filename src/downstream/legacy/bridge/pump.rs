@@ -145,7 +145,10 @@ impl Pump {
     /// No response is sent for a cancelled call; its questions are void.
     async fn cancelled(&mut self, track: &Track) -> Ended {
         for id in std::mem::take(&mut self.open) {
-            self.hold.session.withdraw(id);
+            if !self.hold.session.withdraw(id) {
+                // Answered by now.
+                continue;
+            }
             self.hold.upstream.metrics.client_answer(ClientAnswer::Cancelled);
             track.ask(&notify::cancelled(id, "the request that asked it was cancelled")).await;
         }

@@ -62,6 +62,17 @@ impl Use {
         }));
     }
 
+    /// The client is ready to be told of changes.
+    pub(in crate::downstream) fn listens(&self) {
+        self.state().listens = true;
+    }
+
+    /// Whether it is to be told of changes, and is not.
+    pub(in crate::downstream) fn lacks_its_part(&self) -> bool {
+        let state = self.state();
+        state.listens && !state.over && state.following.is_none()
+    }
+
     /// The headers of a later request: where the server takes the former credential no more, this may do.
     pub(in crate::downstream) fn credential(&self, headers: &HeaderMap) {
         if let Some(following) = self.part() {

@@ -66,6 +66,8 @@ pub(super) struct State {
     level: Option<LogLevel>,
     /// The names of the credentials that it may be used with: the latest, and the one before.
     accepted: ([u8; 32], Option<[u8; 32]>),
+    /// It has been begun, so it is told of changes.
+    pub(super) listens: bool,
     /// What it is told of, once it is told of anything.
     pub(super) following: Option<Arc<Following>>,
     work: Option<Box<Work>>,
@@ -128,6 +130,7 @@ impl Session {
                 over: false,
                 level: ticket.level,
                 accepted: (ticket.principal, None),
+                listens: how == SessionBegan::Rebuilt,
                 following: None,
                 work: None,
             }),
@@ -195,8 +198,9 @@ impl Session {
     }
 
     /// Nobody waits for that answer any more.
-    pub(in crate::downstream) fn withdraw(&self, id: u64) {
-        self.work(|work| work.questions.remove(&id));
+    /// Whether it was still open.
+    pub(in crate::downstream) fn withdraw(&self, id: u64) -> bool {
+        self.work(|work| work.questions.remove(&id)).is_some()
     }
 
     /// The client takes the request of this raw id back: every call under it.
