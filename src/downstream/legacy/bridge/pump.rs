@@ -97,12 +97,19 @@ impl Pump {
                 Some(step) => Some(step),
                 None => tokio::select! {
                     biased;
-                    () = self.hold.entered.cancelled() => return self.cancelled(track).await,
+                    () = self.hold.entered.cancelled() => return self.cancelled(track),
                     step = self.exchange.next() => step,
                     () = shutdown.cut_short() => Some(Step::Outcome(Outcome::Fault(Fault::cut_short()))),
                 },
             };
-            if let Some(ended) = self.step(step, track).await {
+            let taken_back = self.hold.entered.signal();
+            let over = tokio::select! {
+                biased;
+                over = self.step(step, track) => over,
+                // A client that reads nothing may cancel all the same.
+                () = taken_back.cancelled() => return self.cancelled(track),
+            };
+            if let Some(ended) = over {
                 return ended;
             }
         }
@@ -120,7 +127,7 @@ impl Pump {
             Some(Step::Event(Event::Withdrawn(id, message))) => {
                 self.hold.session.withdraw(id);
                 self.open.retain(|open| *open != id);
-                track.ask(&message).await;
+                track.take_back(&message);
             }
             Some(Step::Event(event)) => track.push(event.message()).await,
             Some(Step::Piece(piece)) => {
@@ -143,14 +150,12 @@ impl Pump {
     }
 
     /// No response is sent for a cancelled call; its questions are void.
-    async fn cancelled(&mut self, track: &Track) -> Ended {
+    fn cancelled(&mut self, track: &Track) -> Ended {
         for id in std::mem::take(&mut self.open) {
-            if !self.hold.session.withdraw(id) {
-                // Answered by now.
-                continue;
+            if self.hold.session.withdraw(id) {
+                self.hold.upstream.metrics.client_answer(ClientAnswer::Cancelled);
+                track.take_back(&notify::cancelled(id, "the request that asked it was cancelled"));
             }
-            self.hold.upstream.metrics.client_answer(ClientAnswer::Cancelled);
-            track.ask(&notify::cancelled(id, "the request that asked it was cancelled")).await;
         }
         track.forgive(&self.hold.id);
         Ended::Cancelled

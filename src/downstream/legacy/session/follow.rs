@@ -3,7 +3,8 @@
 //! Owns joining once, from the first time that the session is to hear anything, and leaving with its end. Does not own the
 //! listening (`upstream::modern::feed`), nor where what is told waits (`notices`). Rules: A1.8, A2.1, B9.7, B9.8.
 
-use super::state::{Session, Use};
+use super::state::Session;
+use super::uses::Use;
 use crate::shutdown::Shutdown;
 use crate::translate::legacy_client::notify::Change;
 use crate::upstream::modern::feed::{Follower, Following};

@@ -3,34 +3,19 @@
 //! Owns the events of one stream, their ids, the answers that are still owed on it, and its one reader. Pure state under its
 //! session's lock; `rows` bounds all of a session's streams together, `track` waits. Rules: A12.19, A13.5, B14.
 
+use super::event;
+pub(super) use super::event::Kind;
 use super::large::{Large, Next};
 use crate::telemetry::metrics::Ended;
-use crate::wire::jsonrpc::{self, Id, code};
-use crate::wire::sse;
+use crate::wire::jsonrpc::Id;
 use bytes::{Bytes, BytesMut};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::task::Waker;
 use tokio::time::Instant;
 
-/// A result that nobody can be given any more.
-const GONE: &str = "the result of this request is lost: it is larger than what is kept for a client whose connection broke \
-                    (upstream.*.session.replay_bytes), or broke off on its way; the call may have run";
-
-/// How long a client is asked to wait before it comes back to a stream that ended, in milliseconds.
-const RETRY: &str = "1000";
-
 pub(super) type Ids = SmallVec<[Id; 1]>;
 pub(super) type Wakers = SmallVec<[Waker; 1]>;
-
-/// Whose stream it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// The session's own, which its client opens by GET.
-    Own,
-    /// Of one POST.
-    Call,
-}
 
 /// What an event is worth when room is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -235,7 +220,7 @@ impl Row {
     /// Appends an event.
     pub(super) fn append(&mut self, parts: &[Bytes], weight: Weight, age: u64) {
         self.last += 1;
-        let bytes = self.event(self.last, parts);
+        let bytes = event::of(self.kind, self.number, self.last, parts);
         self.bytes += bytes.len();
         self.kept.push_back(Kept { n: self.last, age, weight, bytes });
     }
@@ -244,7 +229,7 @@ impl Row {
     pub(super) fn append_piece(&mut self, id: &Id, piece: &[u8], age: u64) {
         if self.large.is_none() {
             self.last += 1;
-            let head = Bytes::from(format!("id: {}\n", self.event_id(self.last)));
+            let head = event::head(self.kind, self.number, self.last);
             self.large = Some(Box::new(Large::new(id.clone(), self.last, age, head)));
         }
         if let Some(large) = &mut self.large {
@@ -343,7 +328,7 @@ impl Row {
     /// An event without data, for a client that has had none: where it stands, and how long to wait before it comes back.
     pub(super) fn prime(&self, generation: u64) -> Option<Bytes> {
         let reader = self.reader.as_ref().filter(|reader| reader.generation == generation)?;
-        Some(Bytes::from(format!("id: {}\nretry: {RETRY}\ndata: \n\n", self.event_id(reader.at))))
+        Some(event::priming(self.kind, self.number, reader.at))
     }
 
     pub(super) fn gap(&self) -> Gap {
@@ -402,7 +387,7 @@ impl Row {
         let mut reached = at;
         for kept in self.kept.range(first..).take_while(|kept| kept.n < until) {
             let bytes = match &kept.weight {
-                Weight::Lost(id) => self.gone(kept.n, id),
+                Weight::Lost(id) => event::gone(self.kind, self.number, kept.n, id),
                 Weight::Light | Weight::Question | Weight::Answer(_) => kept.bytes.clone(),
             };
             let before = one.len() + joined.len();
@@ -434,41 +419,4 @@ impl Row {
         let read = self.reader.as_ref().is_none_or(|reader| reader.at >= self.last);
         self.finished && read && self.large.is_none()
     }
-
-    fn event_id(&self, n: u64) -> String {
-        event_id(self.kind, self.number, n)
-    }
-
-    fn event(&self, n: u64, parts: &[Bytes]) -> Bytes {
-        let mut out = BytesMut::with_capacity(parts.iter().map(Bytes::len).sum::<usize>() + 40);
-        out.extend_from_slice(b"id: ");
-        out.extend_from_slice(self.event_id(n).as_bytes());
-        out.extend_from_slice(b"\n");
-        sse::encode_data(&mut out, parts);
-        out.freeze()
-    }
-
-    fn gone(&self, n: u64, id: &Id) -> Bytes {
-        self.event(n, &[jsonrpc::error(Some(id), code::INTERNAL_ERROR, GONE, None)])
-    }
-}
-
-/// Unique among all streams of the process; a client's other stream can be told from its calls by the first letter.
-pub(super) fn event_id(kind: Kind, number: u64, n: u64) -> String {
-    let letter = match kind {
-        Kind::Own => 's',
-        Kind::Call => 'c',
-    };
-    format!("{letter}{number:x}-{n}")
-}
-
-/// What [`event_id`] wrote.
-pub(super) fn read_event_id(id: &[u8]) -> Option<(Kind, u64, u64)> {
-    let (kind, rest) = match std::str::from_utf8(id).ok()?.split_at_checked(1)? {
-        ("s", rest) => (Kind::Own, rest),
-        ("c", rest) => (Kind::Call, rest),
-        _ => return None,
-    };
-    let (number, n) = rest.split_once('-')?;
-    Some((kind, u64::from_str_radix(number, 16).ok()?, n.parse().ok()?))
 }

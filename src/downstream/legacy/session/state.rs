@@ -6,14 +6,13 @@
 //! it follows there. Rules: A1.11, A12.13, A12.15, A12.19, B8, B9.8, B14, A14.
 
 use super::notices::{Added, Notices};
-use super::row::{self, Kind};
+use super::row::{Ids, Kind};
 use super::rows::{Bounds, Gone, Rows};
 use super::subject::Subject;
 use super::ticket::{Key, Ticket};
-use super::track::{Reader, Track};
 use crate::exchange::Principal;
 use crate::telemetry::metrics::{
-    Ended, Held, NoticeKind, Noticed, ReplayDropped, Resumption, SessionBegan, SessionEnd, UpstreamMetrics,
+    Ended, Held, NoticeKind, Noticed, ReplayDropped, SessionBegan, SessionEnd, UpstreamMetrics,
 };
 use crate::translate::legacy_client::discovered::Offers;
 use crate::translate::legacy_client::initialize::Client;
@@ -25,7 +24,6 @@ use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
 use std::collections::HashMap;
-use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -97,25 +95,6 @@ impl Drop for Place {
     }
 }
 
-/// A session in use; it is not idle before this is dropped.
-pub(in crate::downstream) struct Use(Arc<Session>);
-
-/// A call in flight, until this is dropped.
-pub(in crate::downstream) struct Entered {
-    session: Use,
-    number: u64,
-    cancelled: CancellationToken,
-}
-
-/// Where a client that comes back with `Last-Event-ID` goes on.
-pub(in crate::downstream) enum Resumed {
-    /// The session's own stream: after that event, or from now on where it is not known any more.
-    Own(Reader),
-    Call(Reader),
-    /// Of that call it has had everything, or nothing is kept any more.
-    Over,
-}
-
 impl Session {
     pub(super) fn new(common: Arc<Common>, ticket: Ticket, place: Place, how: SessionBegan) -> Self {
         let _counted = common.metrics.client_session(how);
@@ -184,6 +163,40 @@ impl Session {
         Some(Duration::from_millis(idle))
     }
 
+    pub(super) fn begin_use(&self) {
+        self.uses.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn end_use(&self) {
+        self.last_used.store(millis(self.common.born), Ordering::Release);
+        self.uses.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// A call is in flight under this id, and under a number of its own. What it is cancelled by.
+    pub(super) fn begin_call(&self, id: &Id, number: u64) -> CancellationToken {
+        let cancelled = CancellationToken::new();
+        let call = InFlight { id: id.clone(), number, cancelled: cancelled.clone() };
+        if self.live(|work| work.calls.push(call)).is_none() {
+            cancelled.cancel();
+        }
+        cancelled
+    }
+
+    pub(super) fn end_call(&self, number: u64) {
+        self.work(|work| work.calls.retain(|call| call.number != number));
+    }
+
+    /// A stream for the answers to these requests; once it is over, that is all that it tells.
+    pub(super) fn open(&self, number: u64, ids: Ids) {
+        let mut state = self.state();
+        let over = state.over;
+        let rows = &mut state.work.get_or_insert_default().rows;
+        rows.open(number, Kind::Call, ids);
+        if over {
+            rows.finish(number, ended_before, Ended::Cancelled, &self.common.bounds);
+        }
+    }
+
     /// A question is about to go to the client; its answer goes to `to`.
     pub(in crate::downstream) fn ask(&self, id: u64, to: oneshot::Sender<Response>) {
         self.live(|work| work.questions.insert(id, to));
@@ -197,8 +210,7 @@ impl Session {
         waiting.is_some_and(|to| to.send(response).is_ok())
     }
 
-    /// Nobody waits for that answer any more.
-    /// Whether it was still open.
+    /// Nobody waits for that answer any more. `false`: it has come.
     pub(in crate::downstream) fn withdraw(&self, id: u64) -> bool {
         self.work(|work| work.questions.remove(&id)).is_some()
     }
@@ -348,137 +360,6 @@ impl Drop for Session {
         if !self.state().over {
             self.common.metrics.client_session_ended(SessionEnd::Drain);
         }
-    }
-}
-
-impl Use {
-    pub(super) fn new(session: Arc<Session>) -> Self {
-        session.uses.fetch_add(1, Ordering::AcqRel);
-        Self(session)
-    }
-
-    /// A stream for the answers to these requests. Once the session is over, all that it tells is that.
-    pub(in crate::downstream) fn track(&self, ids: impl IntoIterator<Item = Id>) -> Track {
-        let number = self.next_number();
-        let ids = ids.into_iter().collect();
-        let mut state = self.state();
-        let over = state.over;
-        let rows = &mut state.work.get_or_insert_default().rows;
-        rows.open(number, Kind::Call, ids);
-        if over {
-            rows.finish(number, ended_before, Ended::Cancelled, &self.common.bounds);
-        }
-        drop(state);
-        Track::new(self.clone(), number)
-    }
-
-    /// The client's own stream, from now on and with what waits for it. One that is open already ends.
-    pub(in crate::downstream) fn own_stream(&self) -> Reader {
-        self.own(None)
-    }
-
-    /// The stream of which the client had the event of this id, from there on.
-    pub(in crate::downstream) fn resume(&self, last_event_id: &[u8]) -> Resumed {
-        let (how, resumed) = match row::read_event_id(last_event_id) {
-            Some((Kind::Call, number, n)) => self.resume_call(number, n),
-            Some((Kind::Own, number, n)) => {
-                let reader = self.own(Some((number, n)));
-                let how = if reader.is_fresh() { Resumption::Unknown } else { Resumption::Replayed };
-                (how, Resumed::Own(reader))
-            }
-            // Of no process that writes ids like ours.
-            None => (Resumption::Unknown, Resumed::Own(self.own(None))),
-        };
-        self.common.metrics.client_resumed(how);
-        resumed
-    }
-
-    fn resume_call(&self, number: u64, n: u64) -> (Resumption, Resumed) {
-        let attached = self.begun(|work| {
-            work.rows.prune(&self.common.bounds);
-            let row = work.rows.get(number).filter(|row| row.kind == Kind::Call);
-            let row = row.ok_or(Resumption::Unknown)?;
-            if row.is_answered_by(n) {
-                return Err(Resumption::Over);
-            }
-            work.rows.attach(number, Some(n)).ok_or(Resumption::Unknown)
-        });
-        match attached.unwrap_or(Err(Resumption::Unknown)) {
-            Ok((generation, wakers)) => {
-                wake(wakers);
-                let reader = Reader::new(self.clone(), number, generation, Kind::Call, false);
-                (Resumption::Replayed, Resumed::Call(reader))
-            }
-            Err(how) => (how, Resumed::Over),
-        }
-    }
-
-    fn own(&self, after: Option<(u64, u64)>) -> Reader {
-        let fresh = self.next_number();
-        let attached = self.live(|work| {
-            work.rows.prune(&self.common.bounds);
-            let number = match work.rows.own() {
-                Some(row) => row.number,
-                None => {
-                    work.rows.open(fresh, Kind::Own, Default::default());
-                    fresh
-                }
-            };
-            let resumed = after.filter(|(named, _)| *named == number).map(|(_, n)| n);
-            let (generation, wakers) = work.rows.attach(number, resumed)?;
-            Some((number, generation, resumed.is_none(), wakers))
-        });
-        let (number, generation, fresh, wakers) = attached.flatten().unwrap_or_default();
-        wake(wakers);
-        Reader::new(self.clone(), number, generation, Kind::Own, fresh)
-    }
-
-    /// A call is in flight under this id.
-    pub(in crate::downstream) fn enter(&self, id: &Id) -> Entered {
-        let (number, cancelled) = (self.next_number(), CancellationToken::new());
-        let call = InFlight { id: id.clone(), number, cancelled: cancelled.clone() };
-        if self.live(|work| work.calls.push(call)).is_none() {
-            cancelled.cancel();
-        }
-        Entered { session: self.clone(), number, cancelled }
-    }
-
-    pub(in crate::downstream) fn session(&self) -> &Arc<Session> {
-        &self.0
-    }
-}
-
-impl Clone for Use {
-    fn clone(&self) -> Self {
-        Self::new(self.0.clone())
-    }
-}
-
-impl Deref for Use {
-    type Target = Session;
-
-    fn deref(&self) -> &Session {
-        &self.0
-    }
-}
-
-impl Drop for Use {
-    fn drop(&mut self) {
-        self.last_used.store(millis(self.common.born), Ordering::Release);
-        self.uses.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-impl Entered {
-    /// Resolves when the client takes the request back, or the session ends.
-    pub(in crate::downstream) async fn cancelled(&self) {
-        self.cancelled.cancelled().await;
-    }
-}
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        self.session.work(|work| work.calls.retain(|call| call.number != self.number));
     }
 }
 

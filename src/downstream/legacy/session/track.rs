@@ -7,7 +7,8 @@
 
 use super::row::{Gap, Kind, Taken, Weight};
 use super::rows::{Gone, Said};
-use super::state::{Use, Work, kind, wake};
+use super::state::{Work, kind, wake};
+use super::uses::Use;
 use crate::downstream::body::WRITE;
 use crate::telemetry::metrics::{ClientStream, Ended, Held, Noticed};
 use crate::wire::jsonrpc::{self, Id, code};
@@ -58,9 +59,18 @@ impl Track {
         self.say(message, Weight::Light, None).await;
     }
 
-    /// A question to the client, or what takes one back.
+    /// A question to the client.
     pub(in crate::downstream) async fn ask(&self, message: &Payload) {
         self.say(message, Weight::Question, None).await;
+    }
+
+    /// Takes a question back. Waits for nobody: there are no more of these than questions.
+    pub(in crate::downstream) fn take_back(&self, message: &Payload) {
+        let bounds = &self.session.common.bounds;
+        let said = self
+            .session
+            .work(|work| work.rows.say(self.number, message.parts(), Weight::Question, bounds, None, None));
+        let _ = self.said(said);
     }
 
     /// The answer to the request of this id; a second one is not taken. `ended` is for the log.
