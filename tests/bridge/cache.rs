@@ -52,7 +52,7 @@ fn hits(stage: &Stage) -> f64 {
     stage.metric("mcp_janus_list_cache_total", &["hit"])
 }
 
-async fn twice(stage: &Stage, user: &User, method: &str) -> (Value, Value) {
+async fn twice(user: &User, method: &str) -> (Value, Value) {
     let first = user.list(method).await;
     pass(1000).await;
     (first, user.list(method).await)
@@ -63,7 +63,7 @@ async fn a_list_is_kept_for_as_long_as_it_says() {
     for (method, _) in LISTS {
         let stage = stage(MINUTE, PRIVATE).await;
         let user = stage.latest().await;
-        let (first, second) = twice(&stage, &user, method).await;
+        let (first, second) = twice(&user, method).await;
         assert_eq!(first, second, "{method}");
         assert_eq!((stage.up.posts(method).len(), hits(&stage)), (1, 1.0), "{method}");
         // Under its own id, in every session of the caller.
@@ -82,7 +82,7 @@ async fn nothing_is_kept_by_default() {
     for (method, _) in LISTS {
         let stage = Stage::before(server(MINUTE, PUBLIC)).await;
         let user = stage.latest().await;
-        let (first, second) = twice(&stage, &user, method).await;
+        let (first, second) = twice(&user, method).await;
         assert_ne!(first, second, "{method}");
     }
 }
@@ -93,7 +93,7 @@ async fn a4_11_what_must_not_be_kept() {
     for ttl in ["", r#""ttlMs":0"#, r#""ttlMs":-5"#, r#""ttlMs":"60000""#, r#""ttlMs":null"#] {
         let stage = stage(ttl, PUBLIC).await;
         let user = stage.latest().await;
-        let (first, second) = twice(&stage, &user, "tools/list").await;
+        let (first, second) = twice(&user, "tools/list").await;
         assert_ne!(first, second, "{ttl}");
         assert_eq!(hits(&stage), 0.0);
     }
