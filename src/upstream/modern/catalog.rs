@@ -20,7 +20,7 @@ use hyper::HeaderMap;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 /// A tool that was not on a list which is no older than this does not make it fetched again.
 const FRESH: Duration = Duration::from_secs(30);
@@ -168,13 +168,22 @@ impl Modern {
             modern.shared.metrics.catalog_fetch(why);
             async move { modern.read_pages(principal, &headers, &client).await }
         };
-        if let Some(Err(fault)) = self.catalog.fetches.join(call.principal, run).await {
-            tracing::warn!(
-                upstream = %self.shared.settings.name,
-                %fault,
-                "tools/list could not be read; calls go on without what it says"
-            );
-        }
+        let fault = match timeout(
+            self.shared.settings.timeouts.initialize,
+            self.catalog.fetches.join(call.principal, run),
+        )
+        .await
+        {
+            Ok(Some(Err(fault))) => fault,
+            Ok(Some(Ok(())) | None) => return,
+            // It goes on for those who come later.
+            Err(_) => Fault::new(FaultKind::Timeout, "it takes longer than timeouts.initialize"),
+        };
+        tracing::warn!(
+            upstream = %self.shared.settings.name,
+            %fault,
+            "tools/list could not be read; calls go on without what it says"
+        );
     }
 
     async fn read_pages(
