@@ -72,8 +72,7 @@ impl Reading {
             }
             if self.told || self.ends.poll(cx).is_ready() {
                 if self.told || self.ends.quiet {
-                    self.end(record);
-                    return Poll::Ready(None);
+                    return self.leave(record, Ended::Draining);
                 }
                 // What they are told is read above.
                 self.reader.cut_short();
@@ -81,12 +80,8 @@ impl Reading {
                 continue;
             }
             if self.is_polled(cx) {
-                self.over = true;
-                // It goes on, and is answered to whoever comes back.
-                if let Some(record) = record {
-                    record.outcome(Ended::Accepted);
-                }
-                return Poll::Ready(None);
+                // The call goes on, and is answered to whoever comes back.
+                return self.leave(record, Ended::Accepted);
             }
             break;
         }
@@ -101,12 +96,18 @@ impl Reading {
         Poll::Pending
     }
 
-    /// Nothing comes any more.
+    /// Nothing comes any more: its requests have ended, or the session, or another reader is there.
     fn end(&mut self, record: &mut Option<Record>) {
+        let ended = self.reader.ended().unwrap_or(Ended::Accepted);
+        let _ = self.leave(record, ended);
+    }
+
+    fn leave(&mut self, record: &mut Option<Record>, ended: Ended) -> Poll<Option<Result<Bytes, BoxError>>> {
         self.over = true;
-        if let (Some(record), Some(ended)) = (record, self.reader.ended()) {
+        if let Some(record) = record {
             record.outcome(ended);
         }
+        Poll::Ready(None)
     }
 
     /// The client is to come back for its answer.

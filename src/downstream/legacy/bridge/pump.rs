@@ -122,12 +122,12 @@ impl Pump {
                 // Before it is out, so that no answer finds nothing.
                 self.hold.session.ask(ask.id, ask.answer);
                 self.open.push(ask.id);
-                track.ask(&ask.message).await;
+                track.ask(ask.id, &ask.message).await;
             }
             Some(Step::Event(Event::Withdrawn(id, message))) => {
                 self.hold.session.withdraw(id);
                 self.open.retain(|open| *open != id);
-                track.take_back(&message);
+                track.take_back(id, &message);
             }
             Some(Step::Event(event)) => track.push(event.message()).await,
             Some(Step::Piece(piece)) => {
@@ -154,7 +154,7 @@ impl Pump {
         for id in std::mem::take(&mut self.open) {
             if self.hold.session.withdraw(id) {
                 self.hold.upstream.metrics.client_answer(ClientAnswer::Cancelled);
-                track.take_back(&notify::cancelled(id, "the request that asked it was cancelled"));
+                track.take_back(id, &notify::cancelled(id, "the request that asked it was cancelled"));
             }
         }
         track.forgive(&self.hold.id);

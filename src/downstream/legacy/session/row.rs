@@ -22,8 +22,10 @@ pub(super) type Wakers = SmallVec<[Waker; 1]>;
 pub(super) enum Weight {
     /// It goes first.
     Light,
-    /// A question, or what takes one back.
-    Question,
+    /// The question of this id.
+    Question(u64),
+    /// What takes one back that has been read.
+    TakenBack,
     Answer(Id),
     /// Stands for an answer that is not kept.
     Lost(Id),
@@ -293,6 +295,14 @@ impl Row {
         unread.then_some(weight)
     }
 
+    /// Takes the question of this id out: whoever comes back is not asked again. Whether it was there, and had been read.
+    pub(super) fn forget(&mut self, question: u64) -> Option<bool> {
+        let at = self.kept.iter().position(|kept| kept.weight == Weight::Question(question))?;
+        let kept = self.kept.remove(at)?;
+        self.bytes -= kept.bytes.len();
+        Some(kept.n <= self.taken)
+    }
+
     /// A reader in the place of the one before. `after`: the last event that its client has; else it gets what none has had.
     pub(super) fn attach(&mut self, generation: u64, after: Option<u64>) -> Option<Waker> {
         let at = after.unwrap_or(self.taken).min(self.last);
@@ -388,7 +398,9 @@ impl Row {
         for kept in self.kept.range(first..).take_while(|kept| kept.n < until) {
             let bytes = match &kept.weight {
                 Weight::Lost(id) => event::gone(self.kind, self.number, kept.n, id),
-                Weight::Light | Weight::Question | Weight::Answer(_) => kept.bytes.clone(),
+                Weight::Light | Weight::Question(_) | Weight::TakenBack | Weight::Answer(_) => {
+                    kept.bytes.clone()
+                }
             };
             let before = one.len() + joined.len();
             if before > 0 && before + bytes.len() > most {

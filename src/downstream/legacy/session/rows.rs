@@ -117,6 +117,21 @@ impl Rows {
         Said::Kept(waker.into_iter().collect(), gone)
     }
 
+    /// The question of this id has its answer.
+    pub(super) fn answered(&mut self, question: u64) {
+        self.rows.iter_mut().for_each(|row| {
+            row.forget(question);
+        });
+    }
+
+    /// Takes a question back, in words only from whoever has read it.
+    pub(super) fn take_back(&mut self, number: u64, question: u64, parts: &[Bytes], bounds: &Bounds) -> Said {
+        match self.get(number).and_then(|row| row.forget(question)) {
+            Some(false) => Said::Kept(Wakers::new(), Gone::default()),
+            Some(true) | None => self.say(number, parts, Weight::TakenBack, bounds, None, None),
+        }
+    }
+
     /// Appends a piece of a large result, if there is room.
     pub(super) fn say_piece(
         &mut self,
@@ -274,7 +289,7 @@ impl Rows {
             let Some(row) = self.rows.get_mut(at) else { return gone };
             match row.evict(n, whole) {
                 Some(Weight::Light) => gone.notices += 1,
-                Some(Weight::Question) => gone.questions += 1,
+                Some(Weight::Question(_) | Weight::TakenBack) => gone.questions += 1,
                 Some(Weight::Answer(_)) => gone.answers += 1,
                 // Was counted when it was lost.
                 Some(Weight::Lost(_)) | None => {}
@@ -303,10 +318,10 @@ fn worth(row: &Row, kept: &Kept, whole: bool) -> Option<u8> {
     let read = row.was_taken(kept);
     match (&kept.weight, read) {
         (Weight::Light, _) => Some(0),
-        (Weight::Question, true) | (Weight::Answer(_), true) => Some(1),
+        (Weight::Question(_) | Weight::TakenBack | Weight::Answer(_), true) => Some(1),
         (Weight::Lost(_), _) => whole.then_some(2),
         (Weight::Answer(_), false) => Some(3),
-        (Weight::Question, false) => Some(4),
+        (Weight::Question(_) | Weight::TakenBack, false) => Some(4),
     }
 }
 

@@ -206,7 +206,10 @@ impl Session {
     pub(in crate::downstream) fn answer(&self, response: Response) -> bool {
         let raw = response.id.map(|span| span.of(&response.text));
         let Some(id) = raw.and_then(number) else { return false };
-        let waiting = self.work(|work| work.questions.remove(&id));
+        let waiting = self.work(|work| {
+            work.rows.answered(id);
+            work.questions.remove(&id)
+        });
         waiting.is_some_and(|to| to.send(response).is_ok())
     }
 

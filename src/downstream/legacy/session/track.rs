@@ -59,17 +59,17 @@ impl Track {
         self.say(message, Weight::Light, None).await;
     }
 
-    /// A question to the client.
-    pub(in crate::downstream) async fn ask(&self, message: &Payload) {
-        self.say(message, Weight::Question, None).await;
+    /// The question of this id, to the client.
+    pub(in crate::downstream) async fn ask(&self, id: u64, message: &Payload) {
+        self.say(message, Weight::Question(id), None).await;
     }
 
-    /// Takes a question back. Waits for nobody: there are no more of these than questions.
-    pub(in crate::downstream) fn take_back(&self, message: &Payload) {
+    /// Takes a question back; `message` says so to a client that has read it. Waits for nobody: there are no more of these
+    /// than questions.
+    pub(in crate::downstream) fn take_back(&self, id: u64, message: &Payload) {
         let bounds = &self.session.common.bounds;
-        let said = self
-            .session
-            .work(|work| work.rows.say(self.number, message.parts(), Weight::Question, bounds, None, None));
+        let parts = message.parts();
+        let said = self.session.work(|work| work.rows.take_back(self.number, id, parts, bounds));
         let _ = self.said(said);
     }
 

@@ -43,11 +43,11 @@ async fn inv5_the_oldest_notification_makes_room_and_questions_and_the_answer_st
     let session = of(&stage);
     let id = Id::number(1);
     let (track, at) = begun(&session, &id).await;
-    track.ask(&message("question")).await;
+    track.ask(1, &message("question")).await;
     for text in ["1", "2", "3", "4"] {
         track.push(&message(text)).await;
     }
-    track.ask(&message("another")).await;
+    track.ask(2, &message("another")).await;
     track.answer(&id, &message("answer"), Ended::Result).await;
     assert_eq!(from_the_beginning(&session, &at).await, ["question", "4", "another", "answer", "."]);
     assert_eq!(stage.counted("replay_dropped_total"), [r#"replay_dropped_total{what="notice"} 3"#]);

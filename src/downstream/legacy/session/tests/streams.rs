@@ -271,14 +271,6 @@ async fn a_cancellation_is_of_the_id_as_it_was_written() {
 async fn an_answer_finds_its_question() {
     let stage = stage(|_| {});
     let (session, _) = stage.begin(None);
-    let answer = |id: &str| {
-        let text = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
-        let limits = crate::wire::json::Limits { nesting: 9, members: 9 };
-        match crate::wire::jsonrpc::parse(text, limits) {
-            Ok(crate::wire::jsonrpc::Message::Response(response)) => response,
-            _ => panic!(),
-        }
-    };
     let ask = |id| {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         session.ask(id, sender);
@@ -297,4 +289,45 @@ async fn an_answer_finds_its_question() {
     let _waiting = ask(5);
     assert!(!other.answer(answer("5")), "another session's");
     assert!(!session.is_at_rest());
+}
+
+/// B2.8, B14: nobody is asked again what was answered or taken back, and nobody hears of a question only to hear that it is
+/// void.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_settled_is_not_put_again() {
+    let stage = stage(|_| {});
+    let (session, _) = stage.begin(None);
+    let track = session.track([Id::number(1)]);
+    let mut reader = track.reader();
+    let primed = ids(&read(&mut reader).await).remove(0);
+    let ask = async |id: u64| {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        session.ask(id, sender);
+        track.ask(id, &message(&format!("question {id}"))).await;
+        receiver
+    };
+    let answered = ask(1).await;
+    let read_and_void = ask(2).await;
+    assert_eq!(data(&read(&mut reader).await), ["question 1", "question 2"]);
+    drop(reader);
+    let unread_and_void = ask(3).await;
+    let open = ask(4).await;
+    assert!(session.answer(answer("1")));
+    assert!(!session.withdraw(1));
+    for id in [2, 3] {
+        assert!(session.withdraw(id));
+        track.take_back(id, &message(&format!("void {id}")));
+    }
+    let Resumed::Call(mut reader) = session.resume(primed.as_bytes()) else { panic!() };
+    assert_eq!(data(&read(&mut reader).await), ["question 4", "void 2"]);
+    drop((answered, read_and_void, unread_and_void, open));
+}
+
+fn answer(id: &str) -> crate::wire::jsonrpc::Response {
+    let text = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+    let limits = crate::wire::json::Limits { nesting: 9, members: 9 };
+    match crate::wire::jsonrpc::parse(text, limits) {
+        Ok(crate::wire::jsonrpc::Message::Response(response)) => response,
+        Ok(_) | Err(_) => panic!("{id} is no answer's"),
+    }
 }
