@@ -1,4 +1,4 @@
-//! D99, D100, A1.8, A2.5, A2.6, A2.10, A3.10, A3.11, B9.4, B9.7, B9.8: changes at a modern server, on the one stream that a
+//! D99, A2.5, A2.10, A3.10, A12.14, A13.5, B9.7, B9.8, C16: changes at a modern server, on the one stream that a
 //! client opens by GET.
 
 use tokio::time::Duration;
@@ -6,10 +6,10 @@ use tokio::time::Duration;
 use crate::stage::{LATEST, REVISIONS, Stage, stranger};
 use crate::support::{Calls, End, Listens, ModernServer, Old, Stream, Take, json, pass};
 
-const A: &str = "file:///a";
-const B: &str = "file:///b";
+pub(crate) const A: &str = "file:///a";
+pub(crate) const B: &str = "file:///b";
 
-async fn offering(capabilities: &str, listens: Listens) -> Stage {
+pub(crate) async fn offering(capabilities: &str, listens: Listens) -> Stage {
     let calls = Calls::new();
     let server =
         calls.of_modern(ModernServer::full().discovers(&format!(r#""capabilities":{capabilities}"#)));
@@ -17,7 +17,7 @@ async fn offering(capabilities: &str, listens: Listens) -> Stage {
 }
 
 /// Waits until the changes are these, and a while longer.
-async fn hears(stream: &Stream, changes: &[&str]) {
+pub(crate) async fn hears(stream: &Stream, changes: &[&str]) {
     for _ in 0..50 {
         if stream.changes().len() >= changes.len() {
             break;
@@ -234,146 +234,6 @@ async fn inv2_principals_listen_apart() {
     assert_eq!((streams[0].changes().len(), streams[2].changes().len()), (0, 0));
 }
 
-#[tokio::test(start_paused = true)]
-async fn d100_subscribe_ack_refused() {
-    for revision in REVISIONS {
-        let listens = Listens::script(|_, _| Take::Without(&["file:///no"]));
-        let stage = Stage::listening(listens, "").await;
-        let user = stage.user(revision).await;
-        let get = user.get().await;
-        user.subscribe(A).await.result();
-        user.subscribe("file:///no").await.is_answered_error(-32602);
-        user.subscribe(B).await.result();
-        pass(5000).await;
-        let listen = stage.listens.of_uri(B).await;
-        let mut uris = listen.uris();
-        uris.sort();
-        assert_eq!(uris, [A, B], "{revision}: what was refused is asked for no more");
-        stage.listens.tell(A);
-        stage.listens.tell(B);
-        hears(&get, &[A, B]).await;
-    }
-}
-
-/// A1.8: the answer comes when the server has promised it.
-#[tokio::test(start_paused = true)]
-async fn d100_not_before_the_acknowledgement() {
-    let listens = Listens::script(|_, seen| {
-        let uris = seen.json()["params"]["notifications"].get("resourceSubscriptions").is_some();
-        if uris { Take::Late(300) } else { Take::All }
-    });
-    let stage = Stage::listening(listens, "").await;
-    let user = stage.latest().await;
-    let began = tokio::time::Instant::now();
-    user.subscribe(A).await.result();
-    assert!(began.elapsed() >= Duration::from_millis(300), "{:?}", began.elapsed());
-}
-
-/// One that never promises anything: an error in time, and no promise.
-#[tokio::test(start_paused = true)]
-async fn d100_no_acknowledgement() {
-    for take in [Take::Silent, Take::Hang, Take::Empty(503), Take::Cut] {
-        let what = format!("{take:?}");
-        let listens = Listens::script(move |_, seen| {
-            let uris = seen.json()["params"]["notifications"].get("resourceSubscriptions").is_some();
-            if uris { take.clone() } else { Take::All }
-        });
-        let stage = Stage::listening(listens, "timeouts.stream = \"2s\"").await;
-        let user = stage.latest().await;
-        let began = tokio::time::Instant::now();
-        let done = user.subscribe(A).await;
-        assert_eq!(done.status, 200, "{what}: {}", done.raw);
-        assert!([-32602, -32603].contains(&done.code()), "{what}: {}", done.raw);
-        assert!(began.elapsed() < Duration::from_secs(5), "{what}: {:?}", began.elapsed());
-        assert!(user.lives().await);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a1_8_a_server_without_subscriptions() {
-    let stage = offering(r#"{"tools":{"listChanged":true},"resources":{}}"#, Listens::open()).await;
-    let user = stage.latest().await;
-    user.subscribe(A).await.is_answered_error(-32601);
-    for bad in ["", r#""uri":5"#] {
-        let stage = Stage::new().await;
-        let user = stage.latest().await;
-        let done = user.send(&user.old.ask("resources/subscribe").params(bad)).await;
-        done.is_answered_error(-32602);
-    }
-    pass(5000).await;
-    assert!(stage.listens.all().iter().all(|listen| listen.uris().is_empty()));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a1_8_unsubscribe() {
-    let stage = Stage::new().await;
-    let user = stage.latest().await;
-    let get = user.get().await;
-    user.unsubscribe("file:///never").await.result();
-    user.subscribe(A).await.result();
-    user.subscribe(A).await.result();
-    user.subscribe(B).await.result();
-    assert_eq!(*user.unsubscribe(A).await.result(), json!({}));
-    pass(10_000).await;
-    let uris: Vec<_> = stage.listens.standing().iter().flat_map(|listen| listen.uris()).collect();
-    assert_eq!(uris, [B], "the set is the server's to know");
-    stage.listens.tell(B);
-    hears(&get, &[B]).await;
-    user.unsubscribe(B).await.result();
-    pass(10_000).await;
-    assert_eq!(stage.listens.now(), 1, "the list types only");
-}
-
-/// B9.7: the set of a listen is immutable: another is opened before the first is closed, and what both tell is told once.
-#[tokio::test(start_paused = true)]
-async fn b9_7_make_before_break() {
-    let listens = Listens::script(|_, seen| {
-        let uris = seen.json()["params"]["notifications"]["resourceSubscriptions"].clone();
-        if uris.as_array().is_some_and(|uris| uris.len() == 2) { Take::Silent } else { Take::All }
-    });
-    let stage = Stage::listening(listens, "timeouts.stream = \"30s\"").await;
-    let user = stage.latest().await;
-    let get = user.get().await;
-    user.subscribe(A).await.result();
-    let first = stage.listens.of_uri(A).await;
-    let subscribing = tokio::spawn({
-        let user = user.clone();
-        async move { user.subscribe(B).await }
-    });
-    let second = stage.listens.of_uri(B).await;
-    pass(5000).await;
-    assert!(first.is_open(), "not closed before the other is acknowledged");
-    first.tell(A);
-    hears(&get, &[A]).await;
-    assert!(!subscribing.is_finished());
-    second.acknowledge(&second.filter());
-    second.tell(A);
-    first.tell(A);
-    subscribing.await.unwrap().result();
-    hears(&get, &[A, A]).await;
-    pass(10_000).await;
-    assert!(!first.is_open() && second.is_open());
-    second.tell(B);
-    hears(&get, &[A, A, B]).await;
-}
-
-/// B9.4, and each session hears of its own resources only.
-#[tokio::test(start_paused = true)]
-async fn b9_4_parts_of_a_resource() {
-    let stage = Stage::new().await;
-    let (one, two) = (stage.latest().await, stage.latest().await);
-    let (first, second) = (one.get().await, two.get().await);
-    one.subscribe("file:///d").await.result();
-    two.subscribe("file:///dx/").await.result();
-    pass(5000).await;
-    let listen = stage.listens.of_uri("file:///d").await;
-    for uri in ["file:///d/a", "file:///dx/y", "file:///e", "file:///d"] {
-        listen.notify("notifications/resources/updated", json!({"uri": uri}));
-    }
-    hears(&first, &["file:///d/a", "file:///d"]).await;
-    hears(&second, &["file:///dx/y"]).await;
-}
-
 /// B9.8: what nobody was there to hear is told when the stream opens, each thing once.
 #[tokio::test(start_paused = true)]
 async fn b9_8_kept_until_a_stream_opens() {
@@ -501,26 +361,4 @@ async fn a12_14_a_get_of_no_session() {
     }
     pass(5000).await;
     assert_eq!(stage.listens.all().len(), 0);
-}
-
-/// Subscriptions of a session end with it; those of others go on.
-#[tokio::test(start_paused = true)]
-async fn b9_2_subscriptions_end_with_their_session() {
-    let stage = Stage::with("session.idle = \"30s\"").await;
-    let (one, two) = (stage.latest().await, stage.latest().await);
-    let get = two.get().await;
-    one.subscribe(A).await.result();
-    two.subscribe(A).await.result();
-    two.subscribe(B).await.result();
-    one.delete().await;
-    pass(10_000).await;
-    stage.listens.tell(A);
-    stage.listens.tell(B);
-    hears(&get, &[A, B]).await;
-    get.drop_connection().await;
-    pass(90_000).await;
-    assert!(!two.lives().await);
-    pass(10_000).await;
-    assert_eq!(stage.listens.now(), 0);
-    stage.nothing_is_left().await;
 }

@@ -5,6 +5,7 @@
 //! `shape_envelope`), the setting that the tests share in `stage`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod answering;
 mod batch;
 mod cache;
 mod cancels;
@@ -16,11 +17,15 @@ mod errors;
 mod forms;
 mod gates;
 mod initialize;
+mod levels;
 mod listening;
 mod mirror;
 mod output;
 mod pages;
+mod pressure;
 mod progress;
+mod replay;
+mod requests;
 mod results;
 mod resuming;
 mod rounds;
@@ -28,6 +33,7 @@ mod sampling;
 mod sessions;
 mod stage;
 mod stress;
+mod subscribing;
 #[path = "../support/mod.rs"]
 mod support;
 mod tokens;
