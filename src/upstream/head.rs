@@ -13,7 +13,7 @@ use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue
 use hyper::{HeaderMap, Method};
 
 /// Trace context goes through in headers as it does in `_meta` (A4.6).
-const TRACE: [&str; 3] = ["traceparent", "tracestate", "baggage"];
+pub(super) const TRACE: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
 const OWN_AGENT: &str = concat!("mcp-janus/", env!("CARGO_PKG_VERSION"));
 

@@ -11,7 +11,7 @@ use crate::telemetry::metrics::{HeldBytes, ListCache, UpstreamLimit, UpstreamMet
 use crate::translate::legacy_client::notify::Change;
 use crate::wire::method::Method;
 use bytes::Bytes;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -23,7 +23,10 @@ const ADMITTED: Duration = Duration::from_secs(60);
 const PRINCIPALS: usize = 4096;
 
 /// What an entry takes beside its text.
-const ENTRY: usize = 320;
+const ENTRY: usize = 512;
+
+/// Kinds of lists that change together: tools, prompts, resources with their templates.
+const LISTS: usize = 3;
 
 /// See the module.
 pub(super) struct Cache {
@@ -41,11 +44,13 @@ struct State {
     entries: HashMap<Key, Entry>,
     /// By when they were asked for last.
     order: BTreeMap<u64, Key>,
+    /// By whose they are, and which list they are of.
+    parts: HashMap<(Option<Principal>, usize), HashSet<Key>>,
     next: u64,
     bytes: usize,
     admitted: HashMap<Principal, Instant>,
-    /// By list: tools, prompts, resources with their templates.
-    changes: [u64; 3],
+    /// By list.
+    changes: [u64; LISTS],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -116,8 +121,10 @@ impl Cache {
         // What was said before does not hold beside it.
         state.take(&key(Some(principal)));
         state.take(&key(None));
-        let unchanged = list(method).and_then(|list| state.changes.get(list)) == Some(&asked.0);
-        if ttl.is_zero() || !unchanged {
+        let Some(list) = list(method).filter(|list| state.changes.get(*list) == Some(&asked.0)) else {
+            return;
+        };
+        if ttl.is_zero() {
             return;
         }
         let size = text.len() + ENTRY;
@@ -131,6 +138,7 @@ impl Cache {
         // A copy, so that it keeps no more of the stream than it is.
         let text = Bytes::copy_from_slice(text);
         state.bytes += size;
+        state.parts.entry((key.principal, list)).or_default().insert(key);
         state.entries.insert(key, Entry { text, until: now + ttl, place, _counted: counted });
         self.metrics.list_cache(ListCache::Stored);
         while state.bytes > self.most
@@ -151,7 +159,7 @@ impl Cache {
     pub(super) fn refuse(&self, principal: Principal) {
         let mut state = self.lock();
         if state.admitted.remove(&principal).is_some() {
-            self.drop_those(&mut state, |key| key.principal == Some(principal));
+            (0..LISTS).for_each(|list| self.drop_part(&mut state, Some(principal), list));
         }
     }
 
@@ -168,14 +176,13 @@ impl Cache {
         if let Some(changes) = state.changes.get_mut(list_changed) {
             *changes += 1;
         }
-        self.drop_those(&mut state, |key| {
-            list(key.method) == Some(list_changed) && key.principal.is_none_or(|whose| whose == principal)
-        });
+        for whose in [Some(principal), None] {
+            self.drop_part(&mut state, whose, list_changed);
+        }
     }
 
-    fn drop_those(&self, state: &mut State, which: impl Fn(&Key) -> bool) {
-        let keys: Vec<Key> = state.entries.keys().filter(|key| which(key)).copied().collect();
-        for key in keys {
+    fn drop_part(&self, state: &mut State, whose: Option<Principal>, list: usize) {
+        for key in state.parts.remove(&(whose, list)).unwrap_or_default() {
             state.take(&key);
             self.metrics.list_cache(ListCache::Dropped);
         }
@@ -211,6 +218,15 @@ impl State {
         if let Some(entry) = self.entries.remove(key) {
             self.order.remove(&entry.place);
             self.bytes = self.bytes.saturating_sub(entry.text.len() + ENTRY);
+            let part = list(key.method).map(|list| (key.principal, list));
+            if let Some(part) = part
+                && let Some(keys) = self.parts.get_mut(&part)
+            {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.parts.remove(&part);
+                }
+            }
         }
     }
 

@@ -76,6 +76,9 @@ impl Kept {
         let bytes: usize = state.entries.values().map(|entry| entry.text.len() + ENTRY).sum();
         assert_eq!(bytes, state.bytes);
         assert!(state.bytes <= self.cache.most);
+        let parts: usize = state.parts.values().map(HashSet::len).sum();
+        assert_eq!(parts, state.entries.len());
+        assert!(state.parts.values().all(|keys| !keys.is_empty()));
         assert!(state.order.iter().all(|(place, key)| state.entries[key].place == *place));
     }
 }

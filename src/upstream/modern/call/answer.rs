@@ -67,7 +67,6 @@ impl Course<'_> {
                 return Err(unusable(format!("the upstream server answered with {words}")));
             }
         }
-        self.keep(response, body);
         let (call, revision) = (self.call, self.caller.client.revision);
         let unreadable = |fault: crate::translate::result::Unreadable| unusable(fault.to_string());
         let message = if call.method == Method::ToolsList {
@@ -82,6 +81,7 @@ impl Course<'_> {
             result::to_legacy(response, body, call.method, call.id(), revision, output, convert)
                 .map_err(unreadable)?
         };
+        self.keep(response, body);
         if call.method == Method::ToolsCall && crate::translate::result::is_error(&response.text, body) {
             shared.metrics.tool_error();
         }

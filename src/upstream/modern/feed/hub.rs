@@ -62,8 +62,12 @@ impl Hub {
         self.head.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn set_head(&self, head: RequestHead) {
-        *self.head.lock().unwrap_or_else(PoisonError::into_inner) = head;
+    /// Whether it is another than before.
+    pub(super) fn set_head(&self, head: RequestHead) -> bool {
+        let mut known = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        let differs = known.headers != head.headers;
+        *known = head;
+        differs
     }
 
     /// Tells everyone who wants to know, after what is kept of the server has been seen to.
@@ -91,6 +95,8 @@ pub(super) async fn run(feed: Arc<Feed>, hub: Arc<Hub>) {
     let mut lists = Line::new(&feed, &hub, Kind::Lists);
     let mut uris = Line::new(&feed, &hub, Kind::Uris);
     loop {
+        // A stream whose messages are here already would go on and on.
+        tokio::task::coop::consume_budget().await;
         if hub.lock().take_prod() {
             lists.prod();
             uris.prod();

@@ -1,7 +1,8 @@
 //! One of a hub's two listens as it stands, with the one that replaces it and the one that it replaced.
 //!
 //! Owns the streams and acts on the plan: opens, closes, and gives what is heard to the hub. While two are open, the same
-//! change may come on both; equal ones within a short time are told once, and the last is never the one left out.
+//! change may come on both, and some servers tell one many times: equal ones within a short time are told once, and the last
+//! is never the one left out. A server that tells more than that is read more slowly.
 //! Rules: B9.3, B9.7; vector D99.
 
 use super::hub::Hub;
@@ -15,11 +16,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// How long changes are collected while two listens are open.
+/// How long changes are collected while two listens are open, or others were told just before.
 const COLLECT: Duration = Duration::from_millis(50);
 
-/// Changes that are collected at most; with one more they are told at once.
-const COLLECTED: usize = 64;
+/// Changes that are collected at most; nothing more is read then until they are told.
+const COLLECTED: usize = 256;
 
 pub(super) struct Line {
     feed: Arc<Feed>,
@@ -32,6 +33,8 @@ pub(super) struct Line {
     opening: Option<Listen>,
     collected: Vec<(Change, Payload)>,
     due: Option<Instant>,
+    /// When something was told last.
+    told: Option<Instant>,
     /// It is wanted, and does not stand.
     unwell: bool,
     /// It is wanted, and cannot be had.
@@ -61,6 +64,7 @@ impl Line {
             opening: None,
             collected: Vec::new(),
             due: None,
+            told: None,
             unwell: false,
             away: None,
         }
@@ -109,6 +113,10 @@ impl Line {
     /// open. Whoever stops waiting loses nothing.
     pub(super) async fn hear(&mut self) {
         let due = self.due;
+        if self.collected.len() >= COLLECTED {
+            until(due).await;
+            return self.tell_collected();
+        }
         let (which, heard) = tokio::select! {
             biased;
             heard = of(&mut self.outgoing) => (Which::Outgoing, heard),
@@ -136,7 +144,9 @@ impl Line {
         }
         let missed = self.hub.lock().stands(self.kind, &listen.wish, honoured, gap);
         self.outgoing = self.standing.replace(listen);
-        self.away = None;
+        if let Some(away) = self.away.take() {
+            away.over();
+        }
         for change in missed {
             // Not collected: an equal one that comes is a later one.
             self.hub.tell_missed(&self.feed, &change);
@@ -145,7 +155,10 @@ impl Line {
 
     fn changed(&mut self, change: Change, message: Payload) {
         let several = self.standing.is_some() && (self.opening.is_some() || self.outgoing.is_some());
-        if !several && self.collected.is_empty() {
+        let now = Instant::now();
+        let lately = self.told.is_some_and(|told| now < told + COLLECT);
+        if !several && !lately && self.collected.is_empty() {
+            self.told = Some(now);
             return self.hub.tell(&self.feed, &change, &message);
         }
         if let Some(known) = self.collected.iter_mut().find(|(known, _)| *known == change) {
@@ -153,15 +166,12 @@ impl Line {
             return;
         }
         self.collected.push((change, message));
-        if self.collected.len() == COLLECTED {
-            self.tell_collected();
-        } else {
-            self.due.get_or_insert_with(|| Instant::now() + COLLECT);
-        }
+        self.due.get_or_insert(now + COLLECT);
     }
 
     fn tell_collected(&mut self) {
         self.due = None;
+        self.told = Some(Instant::now());
         for (change, message) in std::mem::take(&mut self.collected) {
             self.hub.tell(&self.feed, &change, &message);
         }
@@ -238,12 +248,17 @@ impl Away {
         }
         Self(feed.clone())
     }
+
+    /// It stands again.
+    fn over(self) {
+        if self.0.is_one_away() {
+            tracing::info!(upstream = %self.0.shared.settings.name, "the upstream server is listened to again");
+        }
+    }
 }
 
 impl Drop for Away {
     fn drop(&mut self) {
-        if self.0.one_less_away() {
-            tracing::info!(upstream = %self.0.shared.settings.name, "the upstream server is listened to again where anybody wants it");
-        }
+        self.0.one_less_away();
     }
 }

@@ -28,6 +28,9 @@ const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 /// A notification above this size is passed on as no more than its change: many may keep it.
 const LARGE: usize = 16 * 1024;
 
+/// No message of a subscription is larger: an acknowledgement may repeat all URIs, however they are written.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+
 pub(super) struct Listen {
     shared: Arc<Shared>,
     number: u64,
@@ -176,7 +179,8 @@ async fn open(shared: Arc<Shared>, head: RequestHead, body: Payload, number: u64
         tracing::debug!(upstream = %shared.settings.name, %error, "a listen could not be sent");
         End::Failed(unsent(&error))
     })?;
-    match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
+    let most = shared.settings.limits.message_bytes.min(MOST_BYTES);
+    match Reply::read(response, most, shared.limits).await {
         Reply::Messages(messages) => Ok(messages.awaiting(number)),
         // Taken for a notification, most likely.
         Reply::Accepted => Err(End::Absent),

@@ -23,6 +23,7 @@ use crate::exchange::{Fault, FaultKind, Principal};
 use crate::telemetry::metrics::Limit;
 use crate::translate::legacy_client::listen::METHOD;
 use crate::translate::legacy_client::notify::Change;
+use crate::upstream::head::TRACE;
 use crate::upstream::transport::RequestHead;
 use crate::wire::payload::Payload;
 use dashmap::DashMap;
@@ -137,11 +138,18 @@ impl Feed {
     fn forget(&self, hub: &Arc<Hub>) -> bool {
         let over =
             |_: &Principal, current: &Arc<Hub>| Arc::ptr_eq(current, hub) && hub.lock().close_if_empty();
-        hub.lock().is_empty() && self.hubs.remove_if(&hub.principal, over).is_some()
+        let empty = hub.lock().is_empty();
+        empty && self.hubs.remove_if(&hub.principal, over).is_some()
     }
 
+    /// Without trace context: a listen is no part of what its first client does.
     fn head(&self, client: &HeaderMap) -> RequestHead {
-        self.shared.heads.modern_own(client, HeaderValue::from_static(METHOD), None, Vec::new())
+        let method = HeaderValue::from_static(METHOD);
+        let mut head = self.shared.heads.modern_own(client, method, None, Vec::new());
+        for name in TRACE {
+            head.headers.remove(name);
+        }
+        head
     }
 
     /// Whether it is the first.
@@ -149,9 +157,12 @@ impl Feed {
         self.away.fetch_add(1, Ordering::AcqRel) == 0
     }
 
-    /// Whether it was the last.
-    fn one_less_away(&self) -> bool {
-        self.away.fetch_sub(1, Ordering::AcqRel) == 1
+    fn one_less_away(&self) {
+        self.away.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    fn is_one_away(&self) -> bool {
+        self.away.load(Ordering::Acquire) == 1
     }
 
     /// The server has no such method.
@@ -202,10 +213,10 @@ impl Following {
         self.hub.lock().uris_of(self.seat)
     }
 
-    /// The headers of a later request of the same principal: where the listens do not stand they are opened with these.
+    /// The headers of a later request of the same principal: a listen that does not stand is opened with these from now
+    /// on, and one that was refused is tried again, if they are others than those that it was refused with.
     pub fn credential(&self, headers: &HeaderMap) {
-        if self.hub.is_unwell() {
-            self.hub.set_head(self.feed.head(headers));
+        if self.hub.is_unwell() && self.hub.set_head(self.feed.head(headers)) {
             self.hub.lock().prod();
             self.hub.work.notify_one();
         }

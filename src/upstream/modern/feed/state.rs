@@ -216,7 +216,7 @@ impl State {
 
     /// Who must be told of a change. Those who are gone are forgotten.
     pub(super) fn audience(&mut self, change: &Change) -> Vec<Arc<dyn Follower>> {
-        let mut audience = Vec::new();
+        let mut audience = Vec::with_capacity(self.seats.len());
         let mut gone = Vec::new();
         let mut invite = |number: u64, seat: &Seat| match seat.follower.upgrade() {
             Some(follower) => audience.push(follower),

@@ -29,6 +29,7 @@ impl Stage {
         let (ends, peer) = mpsc::unbounded_channel();
         let mut settings = upstream("http://u.example/mcp");
         settings.timeouts.initialize = PATIENCE;
+        settings.forward_headers = vec!["x-key".to_owned()];
         let (metrics, shutdown) = (metrics(), Shutdown::new(Duration::from_secs(1)));
         let limits = Limits { nesting: 16, members: 1000 };
         let asking = Arc::new(Asking::new().unwrap());
@@ -362,14 +363,26 @@ async fn a_refused_credential_waits_for_a_newer_one() {
     let Err(NotSubscribed::Fault(fault)) = denied else { panic!("{denied:?}") };
     assert!(matches!(fault.kind, FaultKind::Unauthorized { status: 403, .. }), "{fault:?}");
     stage.no_listen_for(Duration::from_secs(3600)).await;
-    for _ in 0..1000 {
-        following.credential(&headers("Bearer a"));
+    // The same again, whatever trace it belongs to.
+    let mut newer = headers("Bearer a");
+    for n in 0..1000 {
+        newer.insert("traceparent", HeaderValue::from(n));
+        following.credential(&newer);
     }
+    stage.no_listen_for(Duration::from_secs(3600)).await;
+    newer.insert("x-key", HeaderValue::from_static("new"));
+    following.credential(&newer);
     let asked = stage.listen().await;
-    assert!(asked.request.to_ascii_lowercase().contains("authorization: bearer a"));
-    let _stream = asked.acknowledge().await;
+    let head = asked.request.to_ascii_lowercase();
+    assert!(head.contains("authorization: bearer a") && head.contains("x-key: new"), "{head}");
+    assert!(!head.contains("traceparent"), "{head}");
+    asked.answer("401 Unauthorized", "", "").await;
+    stage.no_listen_for(Duration::from_secs(3600)).await;
+    // Whoever comes may bring anything.
+    let (_second, _other) = stage.join(TOOLS);
+    let _stream = stage.listen().await.acknowledge().await;
     assert_eq!(session.told().await, [Change::Tools], "it may have changed meanwhile");
-    following.credential(&headers("Bearer a"));
+    following.credential(&newer);
     stage.no_listen_for(Duration::from_secs(3600)).await;
 }
 
@@ -555,4 +568,81 @@ async fn the_drain_ends_it() {
     assert_eq!(stage.shutdown.finished().await, crate::shutdown::Ending::Drained);
     assert!(stream.is_closed().await);
     drop(following);
+}
+
+/// Invariant 5: a server that tells without end is told on in a measure, and the last word is never left out.
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_changes_is_told_in_a_measure() {
+    let mut stage = Stage::new();
+    let (following, session) = stage.join(TOOLS);
+    let mut lists = stage.listen().await.acknowledge().await;
+    let mut uris = subscribed(&mut stage, &following, "d").await;
+    let before = Instant::now();
+    for _ in 0..5000 {
+        lists.changed("tools").await;
+    }
+    let took = before.elapsed().as_millis() as usize;
+    sleep(Duration::from_millis(60)).await;
+    let told = session.told().await;
+    assert!(told.len() >= 2 && told.len() <= 3 + took / 50, "{} in {took} ms", told.len());
+    assert_eq!(stage.changed.lock().unwrap().len(), told.len());
+    let mut all = std::collections::HashSet::new();
+    for n in 0..2000 {
+        uris.updated(&format!("d/{n}")).await;
+    }
+    sleep(Duration::from_secs(5)).await;
+    all.extend(session.told().await);
+    assert_eq!(all.len(), 2000, "each of them");
+    assert!(before.elapsed() >= Duration::from_millis(350), "the server had to wait");
+}
+
+/// A server that ends each listen at once, while clients come and go: neither waits for the other.
+#[tokio::test(start_paused = true)]
+async fn sessions_that_come_and_go_at_a_server_that_does_not_keep_still() {
+    let mut stage = Stage::new();
+    let feed = stage.feed.clone();
+    let coming = async {
+        for n in 0..300u64 {
+            let session = Arc::new(Session::default());
+            let follower: Arc<dyn Follower> = session.clone();
+            let headers = headers("Bearer a");
+            let principal = Principal::of(headers.get(AUTHORIZATION));
+            let following = feed.join(principal, &headers, TOOLS, Arc::downgrade(&follower));
+            drop(follower);
+            let uri = format!("u:{}", n % 7);
+            let waited =
+                following.subscribe(&uri, Instant::now() + Duration::from_millis(50 * (n % 5))).await;
+            if n % 3 == 0 && waited.is_ok() {
+                following.unsubscribe(&uri);
+            }
+            if n % 2 == 0 {
+                drop(session);
+            }
+            sleep(Duration::from_millis(n * 37 % 500)).await;
+        }
+    };
+    let mut listens = 0;
+    let serving = async {
+        loop {
+            let asked = stage.listen().await;
+            listens += 1;
+            match listens % 4 {
+                0 => drop(asked),
+                1 => drop(asked.acknowledge().await),
+                2 => asked.refuse(-32602).await,
+                _ => {
+                    let mut stream = asked.acknowledge().await;
+                    stream.changed("tools").await;
+                    stream.updated("u:1").await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = coming => {}
+        () = serving => {}
+    }
+    assert!(listens > 10 && listens < 600, "{listens}");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(feed.len(), 0);
 }

@@ -21,8 +21,8 @@ pub(super) struct Uris {
     most: usize,
     /// How they fit, until something changes.
     fit: Option<Fit>,
-    /// So many of those who wait are asked for one at a time, since the server refused to take them together.
-    singly: usize,
+    /// Of those who wait so many are asked for at a time, since the server refused to take more together.
+    portion: Option<usize>,
 }
 
 #[derive(Default)]
@@ -52,7 +52,7 @@ pub(super) enum Wished {
 
 impl Uris {
     pub(super) fn new(most: usize) -> Self {
-        Self { all: HashMap::new(), bytes: 0, most, fit: None, singly: 0 }
+        Self { all: HashMap::new(), bytes: 0, most, fit: None, portion: None }
     }
 
     /// A seat that was not granted it yet wants it.
@@ -64,7 +64,7 @@ impl Uris {
             return Wished::Held(uri);
         }
         if !self.all.contains_key(uri) {
-            if self.all.len() >= self.most || self.bytes + uri.len() > MOST_BYTES {
+            if !self.has_room(uri.len()) {
                 return Wished::Full;
             }
             self.of(&Arc::from(uri));
@@ -109,7 +109,7 @@ impl Uris {
             fit.surplus |= subscription.asked && !wanted;
         }
         if !fit.waiting {
-            self.singly = 0;
+            self.portion = None;
         }
         self.forget_unwanted();
         self.fit = Some(fit);
@@ -118,10 +118,14 @@ impl Uris {
 
     /// What the next listen asks for.
     pub(super) fn wish(&self) -> Wish {
-        let mut one = false;
+        let mut left = self.portion.unwrap_or(usize::MAX);
         let wanted = self.all.iter().filter(|(_, subscription)| {
-            let new = subscription.seats.is_empty();
-            subscription.is_wanted() && !(new && self.singly > 0 && std::mem::replace(&mut one, true))
+            if !subscription.seats.is_empty() {
+                return true;
+            }
+            let taken = !subscription.waiting.is_empty() && left > 0;
+            left -= usize::from(taken);
+            taken
         });
         let mut uris: Vec<_> = wanted.map(|(uri, _)| uri.clone()).collect();
         uris.sort_unstable();
@@ -138,7 +142,7 @@ impl Uris {
         mut grant: impl FnMut(u64, &Arc<str>) -> bool,
     ) -> Vec<Change> {
         self.fall();
-        self.singly = self.singly.saturating_sub(1);
+        self.portion = self.portion.map(|portion| portion.saturating_mul(2));
         let honoured: HashSet<&str> = honoured.uris.iter().map(|uri| &**uri).collect();
         let mut missed = Vec::new();
         for uri in &wish.uris {
@@ -184,15 +188,14 @@ impl Uris {
         self.all.values_mut().for_each(|subscription| subscription.tell(told));
     }
 
-    /// The server refuses a listen as a whole. Where several waited for it, it is not known whose it refuses: they are
-    /// asked for one at a time. Whether that, or telling the only one, leaves something to be asked for at once.
+    /// The server refuses a listen as a whole. Where several waited for it, it is not known whose it refuses: half of them
+    /// are asked for next, and so on. Whether that, or telling the only one, leaves something to be asked for at once.
     pub(super) fn refused(&mut self, wish: &Wish) -> bool {
         let is_new = |known: &Subscription| known.seats.is_empty() && !known.waiting.is_empty();
         let new = wish.uris.iter().filter(|uri| self.all.get(*uri).is_some_and(is_new)).count();
         if new > 1 {
-            self.singly = new;
+            self.portion = Some(new / 2);
         } else {
-            self.singly = self.singly.saturating_sub(1);
             self.failed(wish, &NotSubscribed::Refused);
         }
         new > 0
@@ -219,6 +222,17 @@ impl Uris {
             numbers.dedup();
         }
         numbers
+    }
+
+    /// Whether another URI of so many bytes may be wanted. What only still stands does not count.
+    fn has_room(&self, bytes: usize) -> bool {
+        let fits = |count: usize, all: usize| count < self.most && all + bytes <= MOST_BYTES;
+        if fits(self.all.len(), self.bytes) {
+            return true;
+        }
+        let wanted = self.all.iter().filter(|(_, subscription)| subscription.is_wanted());
+        let (count, all) = wanted.fold((0, 0), |(count, all), (uri, _)| (count + 1, all + uri.len()));
+        fits(count, all)
     }
 
     /// The entry of this URI, new if there was none.
