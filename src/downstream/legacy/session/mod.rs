@@ -32,6 +32,7 @@ use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{SessionBegan, SessionEnd, UpstreamLimit, UpstreamMetrics};
 use crate::translate::legacy_client::discovered::Offers;
 use crate::translate::legacy_client::initialize::Client;
+use bytes::Bytes;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use graves::Graves;
@@ -139,7 +140,12 @@ impl Sessions {
             subject: self.subject(headers),
             level: self.settings.log_level,
             offers,
-            client,
+            // Copied, so that it keeps nothing larger alive.
+            client: Client {
+                info: Bytes::copy_from_slice(&client.info),
+                capabilities: Bytes::copy_from_slice(&client.capabilities),
+                ..client
+            },
         };
         let sealed = self.seal.close(&ticket.write()).map_err(internal)?;
         let name = HeaderValue::try_from(sealed)

@@ -30,7 +30,8 @@ pub(super) struct Bounds {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    rows: Vec<Row>,
+    /// Boxed, since most sessions have one or none.
+    rows: Vec<Box<Row>>,
     ages: u64,
     generations: u64,
 }
@@ -74,17 +75,24 @@ impl Rows {
         self.rows.is_empty()
     }
 
+    /// Events and bytes that are kept.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> (usize, usize) {
+        let sizes = self.rows.iter().map(|row| (row.size().0, row.size().1 + row.held()));
+        sizes.fold((0, 0), |all, row| (all.0 + row.0, all.1 + row.1))
+    }
+
     pub(super) fn open(&mut self, number: u64, kind: Kind, owed: Ids) {
-        self.rows.push(Row::new(number, kind, owed));
+        self.rows.push(Box::new(Row::new(number, kind, owed)));
     }
 
     pub(super) fn get(&mut self, number: u64) -> Option<&mut Row> {
-        self.rows.iter_mut().find(|row| row.number == number)
+        self.rows.iter_mut().find(|row| row.number == number).map(Box::as_mut)
     }
 
     /// The session's own stream.
     pub(super) fn own(&mut self) -> Option<&mut Row> {
-        self.rows.iter_mut().find(|row| row.kind == Kind::Own)
+        self.rows.iter_mut().find(|row| row.kind == Kind::Own).map(Box::as_mut)
     }
 
     /// Appends an event, if there is room.
@@ -279,7 +287,7 @@ impl Rows {
     fn make_room(&mut self, bounds: &Bounds) -> Gone {
         let mut gone = Gone::default();
         loop {
-            let sizes = self.rows.iter().map(Row::size);
+            let sizes = self.rows.iter().map(|row| row.size());
             let (events, bytes) = sizes.fold((0, 0), |all, row| (all.0 + row.0, all.1 + row.1));
             if events <= bounds.events && bytes <= bounds.bytes {
                 return gone;

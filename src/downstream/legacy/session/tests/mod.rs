@@ -4,6 +4,7 @@
 mod bodies;
 mod bounds;
 mod notices;
+mod random;
 mod streams;
 mod subjects;
 mod table;
@@ -14,7 +15,6 @@ use crate::telemetry::metrics::Metrics;
 use crate::translate::legacy_client::initialize::Can;
 use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
-use bytes::Bytes;
 use std::future::poll_fn;
 use std::task::Poll;
 
