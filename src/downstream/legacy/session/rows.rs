@@ -9,6 +9,7 @@ use super::row::{Ids, Kept, Kind, Row, Taken, Wakers, Weight};
 use crate::telemetry::metrics::Ended;
 use crate::wire::jsonrpc::Id;
 use bytes::Bytes;
+use smallvec::SmallVec;
 use std::task::Waker;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -30,8 +31,8 @@ pub(super) struct Bounds {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    /// Boxed, since most sessions have one or none.
-    rows: Vec<Box<Row>>,
+    /// Most sessions have one or none.
+    rows: SmallVec<[Row; 1]>,
     ages: u64,
     generations: u64,
 }
@@ -83,16 +84,16 @@ impl Rows {
     }
 
     pub(super) fn open(&mut self, number: u64, kind: Kind, owed: Ids) {
-        self.rows.push(Box::new(Row::new(number, kind, owed)));
+        self.rows.push(Row::new(number, kind, owed));
     }
 
     pub(super) fn get(&mut self, number: u64) -> Option<&mut Row> {
-        self.rows.iter_mut().find(|row| row.number == number).map(Box::as_mut)
+        self.rows.iter_mut().find(|row| row.number == number)
     }
 
     /// The session's own stream.
     pub(super) fn own(&mut self) -> Option<&mut Row> {
-        self.rows.iter_mut().find(|row| row.kind == Kind::Own).map(Box::as_mut)
+        self.rows.iter_mut().find(|row| row.kind == Kind::Own)
     }
 
     /// Appends an event, if there is room.

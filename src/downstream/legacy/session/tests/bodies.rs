@@ -111,7 +111,7 @@ async fn a_large_result_in_its_middle_is_not_cut_off_by_polling() {
     let track = session.track([id.clone()]);
     let mut call = body(track.reader(), Ends::after_last_words(stage.shutdown.clone()));
     track.piece(&id, &Bytes::from("12")).await;
-    while !next(&mut call).await.unwrap().contains("12") {}
+    while !next(&mut call).await.unwrap().contains("data: 12") {}
     assert!(tokio::time::timeout(Duration::from_secs(60), call.frame()).await.is_err());
     track.end_pieces(true);
     assert_eq!(next(&mut call).await.unwrap(), "\n\n");
@@ -144,7 +144,7 @@ async fn a_broken_result_is_no_whole_response() {
     let track = session.track([id.clone()]);
     let mut call = body(track.reader(), Ends::after_last_words(stage.shutdown.clone()));
     track.piece(&id, &Bytes::from("12")).await;
-    while !next(&mut call).await.unwrap().contains("12") {}
+    while !next(&mut call).await.unwrap().contains("data: 12") {}
     track.end_pieces(false);
     assert_eq!(next(&mut call).await.unwrap(), "!");
     assert_eq!(next(&mut call).await, None);
