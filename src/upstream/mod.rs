@@ -110,8 +110,8 @@ impl Upstream {
         metrics: Arc<UpstreamMetrics>,
     ) -> Result<Self, TransportBuildError> {
         let shared = Shared::new(settings.clone(), limits, dial, common.asking, shutdown, metrics.clone())?;
-        let legacy = legacy::Legacy::new(shared.clone(), common.parked);
-        let modern = modern::Modern::new(shared.clone());
+        let legacy = legacy::Legacy::new(shared.clone(), common.parked.clone());
+        let modern = modern::Modern::new(shared.clone(), common.parked);
         let era = era::Detector::new(shared, legacy.clone(), common.verdicts);
         Ok(Self { settings, era, legacy, modern, metrics })
     }

@@ -10,7 +10,7 @@ use super::super::flight::Flights;
 use super::{Modern, Trouble};
 use crate::exchange::{Call, Fault, FaultKind, Principal};
 use crate::shutdown::Shutdown;
-use crate::telemetry::metrics::CatalogFetch;
+use crate::telemetry::metrics::{CatalogFetch, UpstreamLimit, UpstreamMetrics};
 use crate::translate::legacy_client::envelope;
 use crate::translate::legacy_client::initialize::Client;
 use crate::translate::legacy_client::tools::{self, Tool};
@@ -35,6 +35,7 @@ pub(super) struct Catalog {
     /// Principals, and tools of each.
     most: usize,
     tools: usize,
+    metrics: Arc<UpstreamMetrics>,
 }
 
 /// What one principal's list says.
@@ -50,20 +51,36 @@ struct State {
 }
 
 impl Catalog {
-    pub(super) fn new(most: usize, tools: usize, shutdown: Shutdown) -> Self {
-        Self { principals: DashMap::new(), fetches: Flights::new(shutdown), most, tools }
+    pub(super) fn new(most: usize, tools: usize, shutdown: Shutdown, metrics: Arc<UpstreamMetrics>) -> Self {
+        Self { principals: DashMap::new(), fetches: Flights::new(shutdown), most, tools, metrics }
     }
 
     /// Takes in a list, or a page of one.
     pub(super) fn learn(&self, principal: Principal, listed: Vec<Tool>) {
+        self.learn_for(principal, listed, None);
+    }
+
+    /// As [`learn`](Self::learn); the `wanted` tool takes the room of another, if it must.
+    fn learn_for(&self, principal: Principal, listed: Vec<Tool>, wanted: Option<&str>) {
         let known = self.known(principal);
+        let mut full = false;
         let mut state = known.lock();
         for tool in listed {
             if state.tools.len() >= self.tools && !state.tools.contains_key(&tool.name) {
                 // What is not known is fetched when it is called.
-                break;
+                full = true;
+                if wanted != Some(&*tool.name) {
+                    continue;
+                }
+                if let Some(other) = state.tools.keys().next().cloned() {
+                    state.tools.remove(&other);
+                }
             }
             state.tools.insert(tool.name.clone(), Arc::new(tool));
+        }
+        drop(state);
+        if full {
+            self.metrics.limit(UpstreamLimit::CatalogTools);
         }
     }
 
@@ -80,7 +97,12 @@ impl Catalog {
         state.used = Instant::now();
         match state.tools.get(name) {
             Some(tool) => Found::Tool(tool.clone()),
-            None if state.whole.is_some_and(|read| read.elapsed() < FRESH) => Found::None,
+            // Where not all are kept, it may be on the list all the same.
+            None if state.tools.len() < self.tools
+                && state.whole.is_some_and(|read| read.elapsed() < FRESH) =>
+            {
+                Found::None
+            }
             None => Found::Unknown,
         }
     }
@@ -104,6 +126,7 @@ impl Catalog {
         }
         let oldest = self.principals.iter().min_by_key(|entry| entry.lock().used).map(|entry| *entry.key());
         if let Some(oldest) = oldest {
+            self.metrics.limit(UpstreamLimit::Catalogs);
             self.principals.remove(&oldest);
         }
     }
@@ -136,7 +159,7 @@ impl Modern {
             Found::Tool(tool) => Some(tool),
             Found::None => None,
             Found::Unknown => {
-                Box::pin(self.read_tools(call, client, CatalogFetch::Unknown)).await;
+                Box::pin(self.read_tools(call, client, name, CatalogFetch::Unknown)).await;
                 match self.catalog.get(call.principal, name) {
                     Found::Tool(tool) => Some(tool),
                     Found::None | Found::Unknown => None,
@@ -153,7 +176,7 @@ impl Modern {
         name: &str,
     ) -> Option<Arc<Tool>> {
         self.catalog.forget(call.principal);
-        Box::pin(self.read_tools(call, client, CatalogFetch::Mismatch)).await;
+        Box::pin(self.read_tools(call, client, name, CatalogFetch::Mismatch)).await;
         match self.catalog.get(call.principal, name) {
             Found::Tool(tool) => Some(tool),
             Found::None | Found::Unknown => None,
@@ -161,12 +184,12 @@ impl Modern {
     }
 
     /// One reading for all who wait for it.
-    async fn read_tools(self: &Arc<Self>, call: &Call, client: &Client, why: CatalogFetch) {
+    async fn read_tools(self: &Arc<Self>, call: &Call, client: &Client, name: &str, why: CatalogFetch) {
         let run = || {
             let (modern, headers, client) = (self.clone(), call.headers.clone(), client.clone());
-            let principal = call.principal;
+            let (principal, wanted) = (call.principal, name.to_owned());
             modern.shared.metrics.catalog_fetch(why);
-            async move { modern.read_pages(principal, &headers, &client).await }
+            async move { modern.read_pages(principal, &headers, &client, &wanted).await }
         };
         let fault = match timeout(
             self.shared.settings.timeouts.initialize,
@@ -191,6 +214,7 @@ impl Modern {
         principal: Principal,
         headers: &HeaderMap,
         client: &Client,
+        wanted: &str,
     ) -> Result<(), Fault> {
         let client = client.clone().silent();
         let mut params = String::new();
@@ -210,7 +234,7 @@ impl Modern {
             };
             let listed = tools::list(&response, body, &Id::number(number), client.revision)
                 .map_err(|fault| Fault::bad_gateway(fault.to_string()))?;
-            self.catalog.learn(principal, listed.tools);
+            self.catalog.learn_for(principal, listed.tools, Some(wanted));
             match listed.cursor {
                 Some(cursor) => params = format!("\"cursor\":{}", String::from_utf8_lossy(&cursor)),
                 None => {

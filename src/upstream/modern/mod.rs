@@ -19,6 +19,7 @@ pub mod feed;
 
 use super::Shared;
 use super::legacy::Carries;
+use super::parked::Parked;
 use super::reply::{Messages, Refusal, UpstreamBody, collect, content_type};
 use crate::exchange::{Call, Fault, Principal, Sender};
 use crate::telemetry::metrics::Waiting;
@@ -42,6 +43,7 @@ use vouch::Vouching;
 
 pub struct Modern {
     shared: Arc<Shared>,
+    parked: Arc<Parked>,
     catalog: Arc<Catalog>,
     /// `None` without `cache_lists`.
     cache: Option<Arc<Cache>>,
@@ -62,9 +64,14 @@ pub enum Trouble {
 }
 
 impl Modern {
-    pub(super) fn new(shared: Arc<Shared>) -> Arc<Self> {
+    pub(super) fn new(shared: Arc<Shared>, parked: Arc<Parked>) -> Arc<Self> {
         let limits = &shared.settings.limits;
-        let catalog = Catalog::new(limits.catalogs, limits.catalog_tools, shared.shutdown.clone());
+        let catalog = Catalog::new(
+            limits.catalogs,
+            limits.catalog_tools,
+            shared.shutdown.clone(),
+            shared.metrics.clone(),
+        );
         let catalog = Arc::new(catalog);
         let keeps = shared.settings.cache_lists;
         let cache = keeps.then(|| Arc::new(Cache::new(limits.cache_bytes, shared.metrics.clone())));
@@ -75,7 +82,7 @@ impl Modern {
         };
         let feed = Feed::new(shared.clone(), RESOURCES, Box::new(changed));
         let vouching = Vouching::new(shared.shutdown.clone());
-        Arc::new(Self { shared, catalog, cache, vouching, feed })
+        Arc::new(Self { shared, parked, catalog, cache, vouching, feed })
     }
 
     /// Runs a legacy client's call until there is an outcome or nobody waits for it any more.

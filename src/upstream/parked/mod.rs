@@ -25,7 +25,8 @@ use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
 use dashmap::DashMap;
 use last::{Kept, Last};
-use places::{Place, Places};
+pub use places::Place;
+use places::Places;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -183,6 +184,11 @@ impl Parked {
     /// Whether a state is one of this process.
     pub(super) fn has_issued(&self, state: &str) -> bool {
         self.tickets.open(state).is_some()
+    }
+
+    /// A place for a legacy client's call whose server asks something: it waits under no name, but is one more that waits.
+    pub(super) fn place(&self, principal: Principal) -> Result<Place, Full> {
+        self.places.take(principal)
     }
 
     /// A place for a call whose server asks something.

@@ -27,7 +27,7 @@ pub(super) struct Places {
 
 /// One call's place; dropping it frees it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub struct Place {
     places: Arc<Places>,
     principal: Principal,
 }

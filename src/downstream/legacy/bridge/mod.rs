@@ -173,6 +173,11 @@ impl Inner {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "no-session", text)
                 .with_id(id.cloned()));
         };
+        if asked.headers.get_all(MCP_SESSION_ID).iter().nth(1).is_some() {
+            let text = "the Mcp-Session-Id header is there twice";
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "no-session", text)
+                .with_id(id.cloned()));
+        }
         let found = match asked.sessions.find(name, asked.headers) {
             Found::Session(session) => {
                 self.attend(asked, &session);

@@ -122,6 +122,9 @@ impl Pump {
                 // Before it is out, so that no answer finds nothing.
                 self.hold.session.ask(ask.id, ask.answer);
                 self.open.push(ask.id);
+                // While its client is asked it is among the parked calls (limits.parked), not among the requests in work: the
+                // answers need places there.
+                self.hold.place = None;
                 track.ask(ask.id, &ask.message).await;
             }
             Some(Step::Event(Event::Withdrawn(id, message))) => {

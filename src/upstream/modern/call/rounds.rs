@@ -10,12 +10,13 @@ use super::super::pace::{Pace, Step};
 use super::Course;
 use crate::config;
 use crate::exchange::{Ask, Event, Fault, FaultKind, Outcome};
-use crate::telemetry::metrics::{ClientAnswer, NotAsked, QuestionKind, UpstreamLimit};
+use crate::telemetry::metrics::{ClientAnswer, Limit, NotAsked, QuestionKind, UpstreamLimit};
 use crate::translate::legacy_client::envelope::Round;
 use crate::translate::legacy_client::notify;
 use crate::translate::legacy_client::reply::{self, Refusal, Restore};
 use crate::translate::legacy_client::result;
 use crate::translate::legacy_client::round::{self, Asked, Entry, Kind};
+use crate::upstream::parked::{Full, Place};
 use crate::wire::jsonrpc::Response;
 use crate::wire::method::Method;
 use bytes::Bytes;
@@ -43,6 +44,8 @@ pub(super) struct Rounds {
     settings: Bounds,
     /// `None` until the server asks something.
     pace: Option<Pace>,
+    /// Among the calls whose server has asked something; from the first time on.
+    place: Option<Place>,
 }
 
 #[derive(Clone, Copy)]
@@ -63,7 +66,7 @@ impl Rounds {
             answer: settings.timeouts.answer,
             bytes: settings.limits.question_bytes,
         };
-        Self { settings, pace: None }
+        Self { settings, pace: None, place: None }
     }
 
     /// What the next request brings to the server; or how the call ends, where there is none.
@@ -129,6 +132,10 @@ impl Rounds {
                                  its Accept header admits no event stream";
                     return Err(Stuck(words.into()));
                 }
+                if self.place.is_none() {
+                    self.place = Some(take_place(course).inspect_err(|_| refused(NotAsked::Full))?);
+                }
+                let _waits = metrics.parked();
                 let entries = which.into_iter().filter_map(|at| asked.entries.get(at)).collect::<Vec<_>>();
                 answers.extend(put(course, &entries, bounds, pace, &refused).await?);
             }
@@ -136,6 +143,17 @@ impl Rounds {
         let responses = (!answers.is_empty()).then(|| round::responses(&answers));
         Ok(Round { responses, state: asked.state })
     }
+}
+
+fn take_place(course: &Course<'_>) -> Result<Place, Stuck> {
+    course.modern.parked.place(course.call.principal).map_err(|full| {
+        let (limit, named) = match full {
+            Full::All => (Limit::Parked, "limits.parked"),
+            Full::Principal => (Limit::ParkedPerPrincipal, "limits.parked_per_principal"),
+        };
+        course.call.meter.limit(limit);
+        Stuck(format!("as many calls as may be wait for their clients ({named})").into())
+    })
 }
 
 /// Puts the entries to the client, all at once, and waits for all answers.

@@ -300,6 +300,7 @@ async fn a_question_that_is_settled_is_not_put_again() {
     let track = session.track([Id::number(1)]);
     let mut reader = track.reader();
     let primed = ids(&read(&mut reader).await).remove(0);
+    #[allow(clippy::async_yields_async, reason = "the answer is waited for later")]
     let ask = async |id: u64| {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         session.ask(id, sender);
