@@ -14,6 +14,7 @@ mod drain;
 mod dual;
 mod envelope;
 mod errors;
+mod fields;
 mod forms;
 mod gates;
 mod initialize;

@@ -10,6 +10,7 @@ mod flowed;
 mod gauges;
 mod legacy;
 mod limits;
+mod lists;
 mod refusals;
 mod requests;
 mod scrape;
