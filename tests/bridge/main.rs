@@ -21,6 +21,7 @@ mod initialize;
 mod levels;
 mod listening;
 mod mirror;
+mod odd;
 mod output;
 mod pages;
 mod pressure;
