@@ -200,7 +200,7 @@ mod tests {
         let once = asked(&page("a", "https://s/a"));
         assert_eq!(pace.next(&once), Step::Ask(vec![0]));
         assert_eq!(pace.next(&once), Step::Ask(vec![0]));
-        assert_eq!(pace.next(&once), Step::TooManyPolls);
+        assert_eq!(pace.next(&once), Step::TooManyRounds);
     }
 
     #[test]
