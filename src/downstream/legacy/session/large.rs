@@ -1,7 +1,8 @@
 //! A result that is too large to be held, on its way through an event stream.
 //!
-//! Owns its pieces as one event that grows. A reader that has its beginning must get the rest, so what is left of it is lost
-//! with that reader; as long as nobody has its beginning it is held as far as it may be. Pure state, part of its row.
+//! Owns its pieces as one event that grows. What a reader has had of it is kept as well, as long as all of it together is no
+//! more than may be kept, so that another reader can begin anew; beyond that a reader that has its beginning must get the rest,
+//! and what is left of it is lost with that reader. Pure state, part of its row.
 //! Rules: B14; architecture section 4, "Raw JSON".
 
 use crate::wire::jsonrpc::Id;
@@ -20,6 +21,10 @@ pub(super) struct Large {
     ready: VecDeque<Bytes>,
     waiting: usize,
     begun: bool,
+    /// What has been taken; `None` once it is more than may be kept.
+    past: Option<Vec<Bytes>>,
+    past_len: usize,
+    most: usize,
     lost: bool,
     whole: Option<bool>,
 }
@@ -35,11 +40,25 @@ pub(super) enum Next {
 }
 
 impl Large {
-    /// `head` stands before its data.
-    pub(super) fn new(id: Id, n: u64, age: u64, head: Bytes) -> Self {
+    /// `head` stands before its data; `most` bytes of it are kept.
+    pub(super) fn new(id: Id, n: u64, age: u64, head: Bytes, most: usize) -> Self {
         let waiting = head.len();
         let (lines, ready) = (DataLines::default(), VecDeque::from([head]));
-        Self { id, n, age, lines, ready, waiting, begun: false, lost: false, whole: None }
+        let past = Some(Vec::new());
+        Self {
+            id,
+            n,
+            age,
+            lines,
+            ready,
+            waiting,
+            begun: false,
+            past,
+            past_len: 0,
+            most,
+            lost: false,
+            whole: None,
+        }
     }
 
     pub(super) fn push(&mut self, piece: &[u8]) {
@@ -77,6 +96,11 @@ impl Large {
         if let Some(piece) = self.ready.pop_front() {
             self.waiting -= piece.len();
             self.begun = true;
+            self.past_len += piece.len();
+            if self.past_len > self.most {
+                self.past = None;
+            }
+            self.past.iter_mut().for_each(|past| past.push(piece.clone()));
             return Next::Piece(piece);
         }
         match self.whole {
@@ -86,11 +110,35 @@ impl Large {
         }
     }
 
+    /// Its reader has gone: another one begins anew, if all of it is still there.
+    pub(super) fn rewind(&mut self) -> bool {
+        let Some(past) = self.past.as_mut().filter(|_| !self.lost && self.whole != Some(false)) else {
+            return false;
+        };
+        let mut ready = VecDeque::from(std::mem::take(past));
+        ready.append(&mut self.ready);
+        self.ready = ready;
+        self.waiting += std::mem::take(&mut self.past_len);
+        self.begun = false;
+        true
+    }
+
+    /// All of it as one event, if it has ended well and is still there.
+    pub(super) fn joined(&mut self) -> Option<Bytes> {
+        if self.whole != Some(true) || !self.rewind() {
+            return None;
+        }
+        let mut joined = BytesMut::with_capacity(self.waiting);
+        self.ready.drain(..).for_each(|piece| joined.extend_from_slice(&piece));
+        Some(joined.freeze())
+    }
+
     /// Nobody will get it.
     pub(super) fn lose(&mut self) {
         self.lost = true;
         self.waiting = 0;
         self.ready = VecDeque::new();
+        self.past = None;
     }
 
     pub(super) fn waiting(&self) -> usize {

@@ -228,11 +228,11 @@ impl Row {
     }
 
     /// A piece of the result of `id`.
-    pub(super) fn append_piece(&mut self, id: &Id, piece: &[u8], age: u64) {
+    pub(super) fn append_piece(&mut self, id: &Id, piece: &[u8], age: u64, most: usize) {
         if self.large.is_none() {
             self.last += 1;
             let head = event::head(self.kind, self.number, self.last);
-            self.large = Some(Box::new(Large::new(id.clone(), self.last, age, head)));
+            self.large = Some(Box::new(Large::new(id.clone(), self.last, age, head, most)));
         }
         if let Some(large) = &mut self.large {
             large.push(piece);
@@ -326,9 +326,15 @@ impl Row {
         Some(self.lose_begun())
     }
 
-    /// Whoever had the beginning of a large result is gone.
+    /// Whoever had the beginning of a large result is gone. Whether the result is lost with it.
     fn lose_begun(&mut self) -> bool {
-        self.large.as_ref().is_some_and(|large| large.is_begun()) && self.lose_large()
+        let Some(large) = self.large.as_mut().filter(|large| large.is_begun()) else { return false };
+        let (id, n, age) = (large.id.clone(), large.n, large.age);
+        if let Some(bytes) = large.joined() {
+            self.stand(n, age, Weight::Answer(id), bytes);
+            return false;
+        }
+        !large.rewind() && self.lose_large()
     }
 
     pub(super) fn is_read_by(&self, generation: u64) -> bool {
@@ -365,8 +371,11 @@ impl Row {
                 Next::Piece(bytes) => return Taken::Bytes { bytes, last: false },
                 Next::Wait => break,
                 Next::Whole => {
-                    // Whoever comes back for it finds a word in its place.
-                    self.lost(id, n, age);
+                    match large.joined() {
+                        Some(bytes) => self.stand(n, age, Weight::Answer(id), bytes),
+                        // Whoever comes back for it finds a word in its place.
+                        None => self.lost(id, n, age),
+                    }
                     self.pass(n);
                     if self.is_at_end() {
                         return Taken::End;

@@ -156,7 +156,7 @@ impl Rows {
             row.wait_for_room(waker);
             return Said::Full;
         }
-        row.append_piece(id, piece, age);
+        row.append_piece(id, piece, age, bounds.bytes);
         let waker = row.take_waker();
         let mut gone = Gone::default();
         if !row.is_attached() && row.held() > bounds.bytes {

@@ -98,6 +98,8 @@ impl Course<'_> {
             Answered::Result(message) => Outcome::Result(message),
         };
         match error.code {
+            // No refusal at the gate, whatever it says: it has begun to run.
+            _ if self.heard => Ok(Leg::Outcome(outcome)),
             code::HEADER_MISMATCH => Err(Trouble::Mismatch(outcome)),
             code::UNSUPPORTED_PROTOCOL_VERSION if names_ours(response, error, shared.limits) => {
                 Err(Trouble::Version(outcome))

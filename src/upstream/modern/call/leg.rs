@@ -35,6 +35,7 @@ impl Course<'_> {
     async fn ask(&mut self, round: &Round) -> Result<Leg, Trouble> {
         let shared = &self.modern.shared;
         let (call, number) = (self.call, shared.next_number());
+        self.heard = false;
         let body =
             envelope::request(&call.request, call.method, &self.caller.client, self.level(), number, round);
         let method = HeaderValue::from_str(&call.request.method).map_err(|_| {
@@ -108,6 +109,7 @@ impl Course<'_> {
 
     /// What the server tells of the call on its way.
     async fn told(&mut self, told: &Notification, number: u64) {
+        self.heard = true;
         let event = match Kind::of(&told.method) {
             Kind::Progress => {
                 let token = self.token.as_deref();

@@ -82,6 +82,8 @@ struct Course<'a> {
     token: Option<Bytes>,
     progress: Progress,
     tool: Option<Arc<Tool>>,
+    /// Something has come for the request that is under way, so the server has begun to run it.
+    heard: bool,
     /// What the answer is kept under.
     keep: Option<Keep>,
 }
@@ -89,7 +91,17 @@ struct Course<'a> {
 impl<'a> Course<'a> {
     fn new(modern: &'a Arc<Modern>, call: &'a Arc<Call>, caller: &'a Caller, sender: &'a Sender) -> Self {
         let token = declared::progress_token(&call.request).map(Bytes::copy_from_slice);
-        Self { modern, call, caller, sender, token, progress: Progress::default(), tool: None, keep: None }
+        Self {
+            modern,
+            call,
+            caller,
+            sender,
+            token,
+            progress: Progress::default(),
+            tool: None,
+            heard: false,
+            keep: None,
+        }
     }
 
     async fn run(&mut self) -> Outcome {

@@ -229,8 +229,11 @@ async fn b14_a_large_result_that_is_lost_in_the_middle_becomes_an_error() {
     for comes_back_early in [false, true] {
         let (track, at) = begun(&session, &id).await;
         let mut reader = track.reader();
-        track.piece(&id, &Bytes::from("p")).await;
-        assert!(!read(&mut reader).await.is_empty());
+        // More than is kept.
+        for _ in 0..20 {
+            track.piece(&id, &Bytes::from("p".repeat(100_000))).await;
+            assert!(!read(&mut reader).await.is_empty());
+        }
         drop(reader);
         let back = Resumed::Call;
         let early = comes_back_early.then(|| session.resume(at.as_bytes()));
@@ -247,6 +250,37 @@ async fn b14_a_large_result_that_is_lost_in_the_middle_becomes_an_error() {
         assert!(told.len() == 2 && error_of(&told[0]) && told[1] == ".", "{told:?}");
     }
     assert_eq!(stage.counted("replay_dropped_total"), [r#"replay_dropped_total{what="answer"} 2"#]);
+}
+
+/// B14: what is no larger than may be kept is not lost, wherever its connection breaks.
+#[tokio::test(start_paused = true)]
+async fn b14_a_result_that_fits_can_be_had_from_its_beginning() {
+    let stage = stage(|_| {});
+    let session = of(&stage);
+    let id = Id::number(1);
+    for (before, after) in [(1, 0), (1, 4), (5, 4), (9, 0)] {
+        let (track, at) = begun(&session, &id).await;
+        let mut reader = track.reader();
+        let piece = Bytes::from("p".repeat(100_000));
+        for _ in 0..before {
+            track.piece(&id, &piece).await;
+            assert!(!read(&mut reader).await.is_empty());
+        }
+        drop(reader);
+        for _ in 0..after {
+            track.piece(&id, &piece).await;
+        }
+        track.end_pieces(true);
+        for _ in 0..2 {
+            let Resumed::Call(mut reader) = session.resume(at.as_bytes()) else { panic!() };
+            let mut text = String::new();
+            while !text.ends_with('.') {
+                text += &read(&mut reader).await;
+            }
+            assert_eq!(data(&text), ["p".repeat(100_000 * (before + after)), ".".to_owned()]);
+        }
+    }
+    assert!(stage.counted("replay_dropped_total").is_empty());
 }
 
 /// As long as nobody has its beginning it is held, as far as it may be.
