@@ -26,8 +26,8 @@ use std::borrow::Cow;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Why the call cannot go on, in words for its client.
-struct Stuck(Cow<'static, str>);
+/// Why the call cannot go on: in words for its client, and for the log, which holds nothing that a peer wrote.
+struct Stuck(Cow<'static, str>, &'static str);
 
 /// One question that is with the client.
 struct Open {
@@ -73,7 +73,7 @@ impl Rounds {
     pub(super) async fn next(&mut self, course: &mut Course<'_>, asked: Asked) -> Result<Round, Outcome> {
         // Large, and of few calls.
         let next = Box::pin(self.round(course, asked)).await;
-        next.map_err(|Stuck(words)| course.stuck(words))
+        next.map_err(|stuck| course.stuck(stuck))
     }
 
     /// The call is answered: pages that it sent its user to are done with (B4.4).
@@ -93,14 +93,21 @@ impl Rounds {
         if let Some(lacking) = asked.entries.iter().find_map(|entry| entry.lacks(client)) {
             let off = !course.modern.shared.settings.interactive;
             refused(if off { NotAsked::Off } else { NotAsked::Undeclared });
-            let words = format!("the server asks for {lacking}, which this client has not declared");
-            return Err(Stuck(words.into()));
+            let (words, why) = if off {
+                ("and here no client is asked anything (interactive = false)", "off")
+            } else {
+                ("which this client has not declared", "undeclared")
+            };
+            return Err(Stuck(format!("the server asks for {lacking}, {words}").into(), why));
         }
         let bounds = self.settings;
         if asked.bytes() > bounds.bytes {
             metrics.limit(UpstreamLimit::QuestionBytes);
             refused(NotAsked::Full);
-            return Err(Stuck("what the server asks is larger than limits.question_bytes".into()));
+            return Err(Stuck(
+                "what the server asks is larger than limits.question_bytes".into(),
+                "too large",
+            ));
         }
         let pace = self.pace.get_or_insert_with(|| Pace::new(bounds.rounds, bounds.polls, bounds.pace));
         for page in pace.completed(Some(&asked)) {
@@ -112,14 +119,13 @@ impl Rounds {
             Step::TooManyRounds => {
                 metrics.limit(UpstreamLimit::Rounds);
                 refused(NotAsked::Rounds);
-                return Err(Stuck(
-                    "the server asks again and again; the proxy has stopped it (limits.rounds)".into(),
-                ));
+                let words = "the server asks again and again; the proxy has stopped it (limits.rounds)";
+                return Err(Stuck(words.into(), "rounds"));
             }
             Step::TooManyPolls => {
                 metrics.limit(UpstreamLimit::Polls);
                 let words = "the server is not done, however often it is asked; the proxy has stopped it (limits.polls)";
-                return Err(Stuck(words.into()));
+                return Err(Stuck(words.into(), "polls"));
             }
             Step::Wait(pause) => {
                 metrics.input_retry();
@@ -130,7 +136,7 @@ impl Rounds {
                     refused(NotAsked::Method);
                     let words = "the server asks something, and this request's answer cannot carry it to the client: \
                                  its Accept header admits no event stream";
-                    return Err(Stuck(words.into()));
+                    return Err(Stuck(words.into(), "out of reach"));
                 }
                 if self.place.is_none() {
                     self.place = Some(take_place(course).inspect_err(|_| refused(NotAsked::Full))?);
@@ -152,7 +158,7 @@ fn take_place(course: &Course<'_>) -> Result<Place, Stuck> {
             Full::Principal => (Limit::ParkedPerPrincipal, "limits.parked_per_principal"),
         };
         course.call.meter.limit(limit);
-        Stuck(format!("as many calls as may be wait for their clients ({named})").into())
+        Stuck(format!("as many calls as may be wait for their clients ({named})").into(), named)
     })
 }
 
@@ -176,7 +182,7 @@ async fn put(
         // Before the first of them is out, so that no one answers in vain.
         let question = entry.ask(id, &course.caller.client, named).map_err(|fault| {
             refused(NotAsked::Malformed);
-            Stuck(fault.to_string().into())
+            Stuck(fault.to_string().into(), "cannot be put")
         })?;
         let elicits = matches!(entry.kind(), Kind::Form | Kind::Url);
         let open = Open { id, restore: question.restore, key: entry.key().clone(), elicits, page };
@@ -206,14 +212,18 @@ async fn put(
             },
             () = sleep_until(due) => {
                 left = ClientAnswer::Timeout;
-                break Stuck("the server asks something, and the client did not answer in time".into());
+                break Stuck("the server asks something, and the client did not answer in time".into(), "timeout");
+            }
+            // Nobody can come with an answer any more.
+            () = shared.shutdown.draining() => {
+                break Stuck("the server asks something, and the proxy is shutting down".into(), "draining");
             }
         };
         let Some(at) = open.iter().position(|question| question.id == id) else { continue };
         let question = open.swap_remove(at);
         let Ok(response) = answered else {
             shared.metrics.client_answer(ClientAnswer::Cancelled);
-            break Stuck("the server asks something, and the client cannot be asked any more".into());
+            break Stuck("the server asks something, and the client cannot be asked any more".into(), "gone");
         };
         match question.restore.answer(&response, shared.limits) {
             Ok(value) => {
@@ -231,11 +241,12 @@ async fn put(
                 answers.push((question.key, value));
             }
             Err(refusal) => {
-                shared.metrics.client_answer(match refusal {
-                    Refusal::Error { .. } => ClientAnswer::Error,
-                    Refusal::Unfit { .. } => ClientAnswer::Unfit,
-                });
-                break Stuck(refusal.to_string().into());
+                let (how, why) = match refusal {
+                    Refusal::Error { .. } => (ClientAnswer::Error, "answered with an error"),
+                    Refusal::Unfit { .. } => (ClientAnswer::Unfit, "answered otherwise than asked"),
+                };
+                shared.metrics.client_answer(how);
+                break Stuck(refusal.to_string().into(), why);
             }
         }
     };
@@ -264,8 +275,9 @@ fn in_order(mut answers: Vec<(Bytes, Bytes)>, entries: &[&Entry]) -> Vec<(Bytes,
 
 impl Course<'_> {
     /// The end of a call that cannot go on (B2.1, B2.6).
-    fn stuck(&self, words: Cow<'static, str>) -> Outcome {
-        tracing::info!(upstream = %self.modern.shared.settings.name, %words, "a call ended because its server asks something");
+    fn stuck(&self, Stuck(words, why): Stuck) -> Outcome {
+        let name = &self.modern.shared.settings.name;
+        tracing::info!(upstream = %name, why, "a call ended because its server asks something");
         match self.call.method {
             Method::ToolsCall => Outcome::Result(result::tool_error(self.call.id(), &words)),
             _ => Outcome::Fault(Fault::new(FaultKind::Unanswered, words)),
