@@ -18,6 +18,7 @@ mod fields;
 mod forms;
 mod gates;
 mod initialize;
+mod large;
 mod levels;
 mod listening;
 mod mirror;
