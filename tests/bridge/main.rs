@@ -9,6 +9,7 @@ mod answering;
 mod batch;
 mod cache;
 mod cancels;
+mod catalog;
 mod content;
 mod drain;
 mod dual;
@@ -40,3 +41,4 @@ mod subscribing;
 #[path = "../support/mod.rs"]
 mod support;
 mod tokens;
+mod weather;
