@@ -26,6 +26,7 @@ mod mirror;
 mod odd;
 mod output;
 mod pages;
+mod parked;
 mod pressure;
 mod progress;
 mod replay;
