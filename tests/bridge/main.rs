@@ -18,6 +18,7 @@ mod errors;
 mod fields;
 mod forms;
 mod gates;
+mod hostile;
 mod initialize;
 mod large;
 mod levels;
