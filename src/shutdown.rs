@@ -56,6 +56,11 @@ impl Shutdown {
         Self { inner: Arc::new(Inner { drain, cut, end, tracker: TaskTracker::new(), grace }) }
     }
 
+    /// How long what runs may take once the drain has begun.
+    pub fn grace(&self) -> Duration {
+        self.inner.grace
+    }
+
     /// First step: take nothing new, finish what runs.
     pub fn drain(&self) {
         self.inner.drain.cancel();

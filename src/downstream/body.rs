@@ -157,6 +157,12 @@ impl Drop for FrontBody {
         {
             record.outcome(Ended::Cancelled);
         }
+        if let Kind::Reading(reading) = &self.kind
+            && !reading.is_over()
+            && let Some(record) = &mut self.record
+        {
+            record.outcome(Ended::Left);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::wire::meta;
 use bytes::Bytes;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 /// See the module.
@@ -60,6 +61,11 @@ impl Ends {
     /// again.
     pub(super) fn quietly(shutdown: Shutdown) -> Self {
         Self { quiet: true, ..Self::new(Until::Drain, shutdown) }
+    }
+
+    /// How long it takes, once the drain has begun, until another process may be there to come to.
+    pub(super) fn absence(&self) -> Duration {
+        self.shutdown.grace() + Duration::from_secs(2)
     }
 
     fn new(until: Until, shutdown: Shutdown) -> Self {

@@ -177,8 +177,13 @@ impl Inner {
         if let Some(response) = self.legacy_verb(upstream, verb, headers, record).await? {
             return Ok((response, Some(place)));
         }
-        let text = "only POST is served here, and in front of legacy servers GET and DELETE in a session";
+        let text = "only POST is served here, and to legacy clients GET and DELETE in a session";
         Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, code::INVALID_REQUEST, "http-method", text))
+    }
+
+    /// One more place among the requests in work.
+    pub(super) fn place(&self) -> Place {
+        self.requests.clone().try_acquire_owned().ok()
     }
 
     fn no_place(&self) -> Refusal {

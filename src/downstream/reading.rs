@@ -71,8 +71,14 @@ impl Reading {
                 Poll::Pending => {}
             }
             if self.told || self.ends.poll(cx).is_ready() {
-                if self.told || self.ends.quiet {
+                if self.told {
                     return self.leave(record, Ended::Draining);
+                }
+                if self.ends.quiet {
+                    let _ = self.leave(record, Ended::Draining);
+                    // Clients try a few times and then never again: not before somebody can be there.
+                    let back = format!("retry: {}\n\n", self.ends.absence().as_millis());
+                    return Poll::Ready(Some(Ok(Bytes::from(back))));
                 }
                 // What they are told is read above.
                 self.reader.cut_short();

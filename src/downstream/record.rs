@@ -3,7 +3,7 @@
 //! Owns what is told of a request: method, name, eras, upstream, outcome, status and time; never arguments, credentials
 //! or contents. Written and counted when the response has been sent or given up, so that it covers streams.
 
-use crate::exchange::FaultKind;
+use crate::exchange::{Fault, FaultKind};
 use crate::telemetry::metrics::{Ended, Meter, Tally, UpstreamMetrics, What};
 use crate::wire::version::Era;
 use std::sync::Arc;
@@ -63,8 +63,22 @@ impl Record {
         self.tally.ended(ended);
     }
 
-    pub(super) fn fault(&mut self, kind: &FaultKind) {
-        self.outcome(kind.ended());
+    /// Why there is no answer of the server is told in full where the server is why.
+    pub(super) fn fault(&mut self, fault: &Fault) {
+        self.outcome(fault.kind.ended());
+        match fault.kind {
+            FaultKind::BadGateway | FaultKind::Timeout | FaultKind::Internal => {
+                tracing::warn!(parent: &self.span, reason = %fault.text, "no answer of the server");
+            }
+            FaultKind::InvalidParams
+            | FaultKind::MethodNotFound
+            | FaultKind::MissingCapability
+            | FaultKind::Unauthorized { .. }
+            | FaultKind::RateLimited
+            | FaultKind::Busy
+            | FaultKind::Draining
+            | FaultKind::Unanswered => {}
+        }
     }
 
     /// The request was not taken.

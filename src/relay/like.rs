@@ -15,6 +15,7 @@ use crate::wire::headers::MCP_SESSION_ID;
 use crate::wire::version::Era;
 use hyper::Response;
 use std::sync::Arc;
+use tokio::time::timeout;
 
 /// How a legacy client's request goes on.
 pub enum Like {
@@ -32,8 +33,15 @@ impl Relay {
         meter: &Meter,
     ) -> Result<Like, Fault> {
         let initializes = matches!(passage.carries, Carries::Initialize(_));
+        let names_session = passage.headers.contains_key(MCP_SESSION_ID);
         let look = || {
-            upstream.era.of_legacy_client(passage.principal, &passage.headers, initializes, passage.askable)
+            upstream.era.of_legacy_client(
+                passage.principal,
+                &passage.headers,
+                initializes,
+                passage.askable,
+                names_session,
+            )
         };
         match look().await? {
             Side::Modern => return Ok(unlike(meter)),
@@ -63,7 +71,12 @@ impl Relay {
         passage: &Passage,
         meter: &Meter,
     ) -> Result<Like, Fault> {
-        let passed = upstream.legacy.pass(passage).await;
+        let trial = Trial { upstream, over: false };
+        let within = upstream.settings.timeouts.initialize;
+        let Ok(passed) = timeout(within, upstream.legacy.pass(passage)).await else {
+            trial.shows(Serves::Nothing);
+            return Ok(unlike(meter));
+        };
         let answered = match passed {
             Ok(Passed::Response(response)) if matches!(response.status().as_u16(), 401 | 403 | 429) => {
                 said(Era::Legacy, meter);
@@ -82,13 +95,34 @@ impl Relay {
             Some(response) if response.headers().contains_key(MCP_SESSION_ID) => Serves::Sessions,
             Some(_) => Serves::Stateless,
         };
-        upstream.era.tried(serves);
+        trial.shows(serves);
         match answered.filter(|_| serves == Serves::Sessions || !passage.askable) {
             Some(response) => {
                 said(Era::Legacy, meter);
                 Ok(Like::Relayed(response))
             }
             None => Ok(unlike(meter)),
+        }
+    }
+}
+
+/// A try under way; one that ends without showing anything may be made again at once.
+struct Trial<'a> {
+    upstream: &'a Upstream,
+    over: bool,
+}
+
+impl Trial<'_> {
+    fn shows(mut self, serves: Serves) {
+        self.over = true;
+        self.upstream.era.tried(serves);
+    }
+}
+
+impl Drop for Trial<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.upstream.era.untried();
         }
     }
 }

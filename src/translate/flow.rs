@@ -140,6 +140,14 @@ impl Side {
         }
     }
 
+    /// Whether the list of content decides by having anything in it.
+    fn needs_content(&self, method: Method) -> bool {
+        match self {
+            Side::Up(_) => false,
+            Side::Down(_) => method == Method::ToolsCall,
+        }
+    }
+
     /// What becomes of a structured result that begins with this byte.
     fn structured(&self, first: Option<u8>) -> Structured {
         match self {

@@ -62,7 +62,8 @@ async fn inv5_values_without_bottom() {
     let deep = nested("[", "1", "]", 20_000);
     let stage = Stage::new().await;
     let user = stage.latest().await;
-    let answers: [Box<dyn Fn(&crate::support::Call)>; 4] = [
+    type Answer<'a> = Box<dyn Fn(&crate::support::Call) + 'a>;
+    let answers: [Answer<'_>; 4] = [
         Box::new(|call| call.completes_with(&format!(r#""content":[],"structuredContent":{deep}"#))),
         Box::new(|call| call.whole_error(&format!(r#"{{"code":-32000,"message":"m","data":{deep}}}"#))),
         Box::new(|call| {

@@ -232,7 +232,7 @@ async fn d103_streams_that_are_taken_up_again() {
     // The call is one request that its client left, and the stream that it came back for another.
     let seen = scrape(&stage.proxy).await;
     assert_eq!(seen.listed("mcp_janus_requests_in_progress"), NONE);
-    assert_eq!(seen.count(REQUESTS, &[("method", "tools/call"), ("outcome", "cancelled")]), 1);
+    assert_eq!(seen.count(REQUESTS, &[("method", "tools/call"), ("outcome", "left")]), 1);
     assert_eq!(seen.count(REQUESTS, &[("method", "get"), ("outcome", "result")]), 1);
 }
 

@@ -32,7 +32,7 @@ pub(super) fn relayed(
 
 /// There is no response of the server.
 pub(super) fn fault(fault: &Fault, carries: &Carries, record: &mut Record) -> Response<FrontBody> {
-    record.fault(&fault.kind);
+    record.fault(fault);
     let (status, message) = match carries {
         Carries::Initialize(id) | Carries::Request(id) => (
             in_band(&fault.kind),

@@ -3,7 +3,7 @@
 //! Owns the order of the steps and how long each kind of answer may take. The body has been read and its place among the
 //! requests in work taken by then (`front`). Rules: A12.14, A12.19, A12.21; cases C16, C25, C27, C44.
 
-use super::bridge::Place;
+use super::bridge::{Place, said};
 use super::check::{self, Checked};
 use super::respond;
 use crate::downstream::FrontBody;
@@ -61,6 +61,8 @@ impl Inner {
             if let Some(response) = self.pass(upstream, passage, record).await {
                 return Ok(Some(response));
             }
+        } else {
+            said(record);
         }
         Box::pin(self.bridged(upstream, headers, message, text, &checked, record, place)).await
     }
@@ -81,6 +83,8 @@ impl Inner {
             if let Some(response) = self.pass(upstream, passage, record).await {
                 return Ok(Some(response));
             }
+        } else {
+            said(record);
         }
         self.bridged_verb(upstream, headers, &carries, record).await
     }

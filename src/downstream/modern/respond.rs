@@ -95,7 +95,7 @@ pub(in crate::downstream) fn in_band(outcome: Outcome, id: &Id, record: &mut Opt
         }
         Outcome::Flowed => in_band(Outcome::Fault(lost()), id, record),
         Outcome::Fault(fault) => {
-            told(record, |record| record.fault(&fault.kind));
+            told(record, |record| record.fault(&fault));
             Payload::from(fault_message(&fault, id))
         }
         Outcome::Replan(replan) => in_band(replan.otherwise, id, record),
@@ -115,7 +115,7 @@ fn told(record: &mut Option<Record>, tell: impl FnOnce(&mut Record)) {
 
 /// A fault before any header was sent.
 pub(in crate::downstream) fn fault(fault: &Fault, id: &Id, record: &mut Record) -> Response<FrontBody> {
-    record.fault(&fault.kind);
+    record.fault(fault);
     let (status, _) = spelling(&fault.kind);
     let mut response = json(status, Payload::from(fault_message(fault, id)));
     let headers = response.headers_mut();

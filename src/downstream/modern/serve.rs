@@ -182,7 +182,7 @@ impl Inner {
                 Err(Fault::new(FaultKind::Timeout, "the upstream server did not answer in time"))
             });
             if let Err(fault) = passed {
-                record.fault(&fault.kind);
+                record.fault(&fault);
                 // There is no id to answer under.
                 let reason = fault.kind.ended().label();
                 let told = Refusal::new(StatusCode::BAD_GATEWAY, code::INTERNAL_ERROR, reason, fault.text);

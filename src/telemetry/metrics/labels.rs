@@ -48,6 +48,8 @@ words! {
         Accepted => "accepted",
         /// The client went away before there was an outcome, or before the end of a response that was passed on.
         Cancelled => "cancelled",
+        /// The connection of a legacy client went away; its call goes on, and its stream can be taken up again.
+        Left => "left",
         /// Not taken: see the refusals.
         Refused => "refused",
         InvalidParams => "invalid-params",

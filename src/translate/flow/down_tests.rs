@@ -116,10 +116,26 @@ fn b6_4_a_value_that_passes_gets_no_text_of_its_own() {
         [(Output::Unstated, r#","structuredContent":{"result":[1]}"#), (Output::Object, "")]
     {
         let form = Form { output, ..ANY };
-        let text = message(r#"{"content":[],"structuredContent":[1]}"#);
+        let text = message(r#"{"content":[1],"structuredContent":[1]}"#);
         let (out, end) = passed_by(plan(Method::ToolsCall, form), &text, &[]);
         assert_eq!(end, Ok(()));
-        assert_eq!(out, format!(r#"{{"jsonrpc":"2.0","id":"é","result":{{"content":[]{structured}}}}}"#));
+        assert_eq!(out, format!(r#"{{"jsonrpc":"2.0","id":"é","result":{{"content":[1]{structured}}}}}"#));
+    }
+}
+
+/// B6.4: such a list may have to get a text, so the result is held.
+#[test]
+fn b6_4_a_result_without_blocks_does_not_pass() {
+    for content in ["[]", "[ ]", " [\n\t]"] {
+        let text = message(&format!(r#"{{"content":{content},"structuredContent":[1]}}"#));
+        for cut in 1..text.len() {
+            let mut probe = Flow::probe(plan(Method::ToolsCall, ANY));
+            let (first, second) = text.as_bytes().split_at(cut);
+            let fed = probe
+                .feed(&Bytes::copy_from_slice(first))
+                .and_then(|()| probe.feed(&Bytes::copy_from_slice(second)));
+            assert!(fed.is_err() && !probe.is_underway(), "{content} {cut}");
+        }
     }
 }
 
@@ -232,7 +248,7 @@ fn only_a_name_or_a_member_is_held_at_a_time() {
 #[test]
 fn that_a_tool_failed_is_noticed_on_the_way() {
     for (said, expected) in [("true", true), ("false", false)] {
-        let text = message(&format!(r#"{{"content":[],"isError":{said}}}"#));
+        let text = message(&format!(r#"{{"content":[1],"isError":{said}}}"#));
         let mut flow = Flow::new(plan(Method::ToolsCall, ANY));
         flow.feed(&Bytes::from(text)).unwrap();
         flow.finish().unwrap();

@@ -59,6 +59,9 @@ pub(super) struct Writer {
     /// The value under way is that of `result`, or of the main member.
     in_result: bool,
     in_main: bool,
+    /// Whether there is anything in the main list is still to be seen; and whether its bracket has been.
+    peeks: bool,
+    bracket: bool,
     /// The value under way is that of `isError`; and whether it was `true`.
     in_error: bool,
     pub(super) error: bool,
@@ -85,6 +88,8 @@ impl Writer {
             seen: Seen::default(),
             in_result: false,
             in_main: false,
+            peeks: false,
+            bracket: false,
             in_error: false,
             error: false,
             in_structured: false,
@@ -98,6 +103,9 @@ impl Writer {
         let bytes = piece.get(range.clone()).unwrap_or_default();
         let kept = match self.mode {
             Mode::Pass => {
+                if self.peeks {
+                    self.peek(bytes)?;
+                }
                 if let Some(out) = &mut self.out {
                     out.slice(piece, range);
                 }
@@ -218,7 +226,24 @@ impl Writer {
                 return Err(Stop::NotTheResult);
             }
             self.seen.main = true;
-            self.underway = true;
+            self.peeks = self.plan.side.needs_content(self.plan.method);
+            self.underway = !self.peeks;
+        }
+        Ok(())
+    }
+
+    /// A list with nothing in it may yet get something (B6.4), so such a result is held.
+    fn peek(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        for &byte in bytes {
+            match byte {
+                b' ' | b'\t' | b'\n' | b'\r' => {}
+                b'[' if !self.bracket => self.bracket = true,
+                b']' => return Err(Stop::NotTheResult),
+                _ => {
+                    (self.peeks, self.underway) = (false, true);
+                    break;
+                }
+            }
         }
         Ok(())
     }

@@ -63,12 +63,14 @@ pub fn request(
         }
     }
     let foreign = |member: &Member| {
-        let Some(name) = member.name(text).filter(|_| method.can_ask()) else { return false };
+        let Some(name) = member.name(text) else { return false };
         match &*name {
-            // Tasks are not bridged (A1.5, A10), and answers are the proxy's to give.
-            "task" | "inputResponses" | "requestState" => true,
+            // Answers are the proxy's to give.
+            "inputResponses" | "requestState" => true,
+            // Tasks are not bridged (A1.5, A10).
+            "task" => method.can_ask(),
             // No revision has `null` there; a client that writes it means "none" (C32).
-            "arguments" => member.value.of(text) == b"null",
+            "arguments" => method.can_ask() && member.value.of(text) == b"null",
             _ => false,
         }
     };

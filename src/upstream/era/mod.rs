@@ -85,12 +85,14 @@ impl Detector {
     /// not modern is sent what the client sent, and its own answer to `initialize` says what it is. One that is modern may
     /// serve legacy clients as well, which is the better pair; unless it does so without sessions and the client is `askable`,
     /// since what such a client declares would be lost.
+    #[allow(clippy::fn_params_excessive_bools, reason = "three facts about one request")]
     pub async fn of_legacy_client(
         &self,
         principal: Principal,
         client: &HeaderMap,
         initializes: bool,
         askable: bool,
+        names_session: bool,
     ) -> Result<Side, Fault> {
         match self.shared.settings.era {
             EraSetting::Modern => return Ok(Side::Modern),
@@ -107,11 +109,18 @@ impl Detector {
             Era::Modern => match self.presumed.serves() {
                 Serves::Sessions => Side::Legacy,
                 Serves::Stateless if initializes && askable => Side::Modern,
+                // It has issued no session, so it cannot say that this one is lost.
+                Serves::Stateless if names_session && !initializes => Side::Modern,
                 Serves::Stateless => Side::Legacy,
                 Serves::Nothing if initializes && self.presumed.claim_try() => Side::Try,
                 Serves::Nothing => Side::Modern,
             },
         })
+    }
+
+    /// The try of a legacy client's `initialize` has shown nothing; the next one may show more.
+    pub fn untried(&self) {
+        self.presumed.untried();
     }
 
     /// What the try of a legacy client's `initialize` has shown.
@@ -174,7 +183,13 @@ impl Detector {
                     Ok(Era::Modern)
                 }
                 probe::Then::NoVerdict(fault) => Err(fault),
-                probe::Then::TryLegacy { .. } => {
+                // The credential was refused, which decides nothing: the client's own request gets the same answer.
+                probe::Then::TryLegacy { otherwise: Some(_) } => {
+                    shared.metrics.detected(Verdict::Undecided);
+                    tracing::info!(upstream = %shared.settings.name, probe = %finding, "era not found out for a legacy client; its request is passed on");
+                    return Detection { principal, result: Ok(Era::Legacy) };
+                }
+                probe::Then::TryLegacy { otherwise: None } => {
                     if verdicts.get(&endpoint) == Some(Era::Modern) {
                         verdicts.contradict(&endpoint, Era::Modern);
                     }

@@ -68,6 +68,11 @@ impl Presumption {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).serves = serves;
     }
 
+    /// The claim is given back.
+    pub(super) fn untried(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).tried = None;
+    }
+
     /// Whether the last try is long enough ago for another; the first to ask gets the work.
     pub(super) fn claim_try(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

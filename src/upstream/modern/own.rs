@@ -7,7 +7,7 @@
 use super::super::reply::{Refusal, Reply};
 use super::{Modern, Trouble};
 use crate::exchange::{Fault, FaultKind};
-use crate::wire::jsonrpc::{Message, Response};
+use crate::wire::jsonrpc::{Message, Reply as RpcReply, Response};
 use crate::wire::payload::Payload;
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
@@ -74,7 +74,10 @@ impl Modern {
             messages.next().await.map_err(|broken| Trouble::Fault(shared.broken(broken).into()))?
         {
             match message {
-                Message::Response(response) if response.answers(number) || response.id.is_none() => {
+                Message::Response(response)
+                    if response.answers(number)
+                        || response.id.is_none() && matches!(response.reply, RpcReply::Error(_)) =>
+                {
                     return Ok(response);
                 }
                 Message::Response(_) | Message::Notification(_) | Message::Request(_) => {}

@@ -16,7 +16,7 @@ use crate::downstream::front::Inner;
 use crate::downstream::modern::check::Refusal;
 use crate::downstream::modern::respond::{json, stream};
 use crate::downstream::record::Record;
-use crate::exchange::{Outcome, Step};
+use crate::exchange::{Fault, FaultKind, Outcome, Step};
 use crate::relay::Exchange;
 use crate::telemetry::metrics::Ended;
 use crate::wire::json::Limits;
@@ -53,7 +53,7 @@ impl Inner {
             let Ok(message) = jsonrpc::parse(text.slice(item.range()), limits) else { continue };
             match message {
                 Message::Request(request) => {
-                    self.one(asked, &session, request, &mut answers, &mut running, record).await;
+                    self.one(asked, &session, request, &mut answers, &mut running, record, place).await;
                 }
                 Message::Notification(told) => {
                     if let Err(fault) = self.heard(asked, &session, &told).await {
@@ -69,10 +69,11 @@ impl Inner {
             record.outcome(Ended::Accepted);
             return Ok(respond::accepted());
         }
-        self.together(asked, session, answers, running, record, place).await
+        self.together(asked, session, answers, running, record).await
     }
 
     /// One request of the array.
+    #[allow(clippy::too_many_arguments, reason = "one caller")]
     async fn one(
         &self,
         asked: &Asked<'_>,
@@ -81,6 +82,7 @@ impl Inner {
         answers: &mut Vec<(Id, Payload)>,
         running: &mut Vec<Live>,
         record: &Record,
+        place: &mut Place,
     ) {
         if let Err(refusal) = super::decides_once(&request) {
             let told = jsonrpc::error(Some(&request.id), refusal.code, &refusal.text, None);
@@ -94,8 +96,15 @@ impl Inner {
                 answers.push((request.id, told));
             }
             Local::Call => {
+                // Each is a request in work; the first one has the place of the array.
+                let Some(place) = place.take().or_else(|| self.place()) else {
+                    let full =
+                        Fault::new(FaultKind::Busy, "the proxy has as many requests in work as it may");
+                    answers.push((request.id.clone(), respond::in_band(Outcome::Fault(full), &request.id).0));
+                    return;
+                };
                 let call = asked.call(request, record);
-                running.push(self.live(asked, session.clone(), call, None, true));
+                running.push(self.live(asked, session.clone(), call, Some(place), true));
             }
         }
     }
@@ -107,7 +116,6 @@ impl Inner {
         mut answers: Vec<(Id, Payload)>,
         mut running: Vec<Live>,
         record: &mut Record,
-        place: &mut Place,
     ) -> Result<Response<FrontBody>, Refusal> {
         let accepts = asked.accepts;
         let mut ids: SmallVec<[Id; 4]> = answers.iter().map(|(id, _)| id.clone()).collect();
@@ -120,6 +128,11 @@ impl Inner {
                 biased;
                 step = steps.next() => match step {
                     Some(step) => step,
+                    // All were cancelled.
+                    None if answers.is_empty() => {
+                        record.outcome(Ended::Cancelled);
+                        return Ok(respond::accepted());
+                    }
                     None if accepts.json => {
                         record.outcome(Ended::Result);
                         return Ok(json(StatusCode::OK, array(&answers)));
@@ -131,7 +144,11 @@ impl Inner {
             match came {
                 Came::Nothing => {
                     if let Some((_, hold)) = live.take() {
-                        ids.retain(|id| *id != hold.id);
+                        if hold.entered.session_has_ended() {
+                            answers.push((hold.id.clone(), respond::in_band(ended(), &hold.id).0));
+                        } else {
+                            ids.retain(|id| *id != hold.id);
+                        }
                     }
                 }
                 Came::Step(Step::Outcome(outcome)) => {
@@ -147,33 +164,33 @@ impl Inner {
         let track = session.track(ids);
         let reader = track.reader();
         let shutdown = self.shutdown.clone();
-        let place = place.take();
         let work = async move {
             for (id, answer) in &answers {
                 track.answer(id, answer, Ended::Result).await;
             }
             let begun = first.and_then(|(live, step)| Some((live.take()?, Some(step))));
             // Those that wait for their next step are taken up where they are.
-            let waiting = steps.map(|(live, came)| (live, came)).filter_map(|(live, came)| async move {
-                match (live.take(), came) {
-                    (Some(parts), Came::Step(step)) => Some((parts, Some(step))),
-                    (_, Came::Step(_) | Came::Nothing) => None,
-                }
-            });
             let mut all = FuturesUnordered::new();
-            let mut waiting = pin!(waiting);
             if let Some((parts, step)) = begun {
                 all.push(pumped(parts, step, &track, &shutdown));
             }
             loop {
                 tokio::select! {
-                    Some((parts, step)) = waiting.next() => all.push(pumped(parts, step, &track, &shutdown)),
+                    Some((live, came)) = steps.next() => match (live.take(), came) {
+                        (Some(parts), Came::Step(step)) => {
+                            all.push(pumped(parts, Some(step), &track, &shutdown));
+                        }
+                        // Without an answer, as its client wishes; unless it was the session that ended.
+                        (Some((_, hold)), Came::Nothing) if !hold.entered.session_has_ended() => {
+                            track.forgive(&hold.id);
+                        }
+                        (_, Came::Step(_) | Came::Nothing) => {}
+                    },
                     Some(_) = all.next() => {}
                     else => break,
                 }
             }
             drop(all);
-            drop(place);
             track.finish(LOST, Ended::Result);
         };
         // Owned by the tracker; ends with the calls.
@@ -181,6 +198,11 @@ impl Inner {
         let ends = Ends::after_last_words(self.shutdown.clone());
         Ok(stream(FrontBody::reading(reader, self.timeouts.keep_alive, ends)))
     }
+}
+
+/// How a call ends with its session.
+fn ended() -> Outcome {
+    Outcome::Fault(Fault::new(FaultKind::Internal, "the session was ended before this request was answered"))
 }
 
 enum Came {

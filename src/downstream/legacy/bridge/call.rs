@@ -54,6 +54,8 @@ impl Inner {
         let call = asked.call(request, record);
         let may_ask = accepts.event_stream && call.method.can_ask() && session.client.can.anything();
         let mut live = self.live(asked, session, call.clone(), place.take(), false);
+        // Always in the form that a question would have (D94).
+        let accepts = if may_ask { Accepts { json: false, ..accepts } } else { accepts };
         let first = self.first_of(&mut live, accepts).await;
         let Some((exchange, hold)) = live.take() else {
             return Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, -32603, "internal", "lost"));
@@ -71,13 +73,15 @@ impl Inner {
                     outcome => outcome,
                 };
                 *place = hold.place;
-                // Always in the form that a question would have had (D94).
-                let accepts = if may_ask { Accepts { json: false, ..accepts } } else { accepts };
                 Ok(respond::outcome(outcome, call.id(), accepts, record))
             }
             First::Passing(piece) => {
                 *place = hold.place;
                 Ok(passing(exchange.detach(), piece, Ends::cut(self.shutdown.clone())))
+            }
+            First::Cancelled if hold.entered.session_has_ended() => {
+                record.outcome(Ended::Refused);
+                Ok(respond::gone(call.id()))
             }
             First::Cancelled => {
                 record.outcome(Ended::Cancelled);

@@ -22,6 +22,7 @@ use crate::downstream::record::Record;
 use crate::exchange::{Call, Principal};
 use crate::telemetry::metrics::Ended;
 use crate::upstream::Upstream;
+use crate::upstream::legacy::Carries;
 use crate::wire::headers::{Accepts, MCP_SESSION_ID};
 use crate::wire::jsonrpc::{Id, Malformed, Message, Notification, Params, Request, code};
 use crate::wire::meta;
@@ -81,7 +82,6 @@ impl Inner {
         place: &mut Place,
     ) -> Result<Option<Response<FrontBody>>, Refusal> {
         let Some(asked) = self.asked(upstream, headers) else { return Ok(None) };
-        said(record);
         match message {
             Ok(Message::Request(request)) => {
                 let told = self.bridged_request(&asked, request, checked, record, place).await;
@@ -157,12 +157,7 @@ impl Inner {
                 record.outcome(Ended::Accepted);
                 Ok(respond::accepted())
             }
-            Err(fault) => {
-                record.fault(&fault.kind);
-                // There is no id to answer under.
-                let reason = fault.kind.ended().label();
-                Err(Refusal::new(StatusCode::BAD_GATEWAY, code::INTERNAL_ERROR, reason, fault.text))
-            }
+            Err(fault) => Ok(super::respond::fault(&fault, &Carries::Unanswered, record)),
         }
     }
 
@@ -208,7 +203,7 @@ impl Inner {
 }
 
 /// The server is modern, which the log and the metrics are to know also where it is not asked.
-fn said(record: &Record) {
+pub(super) fn said(record: &Record) {
     record.meter().server(Era::Modern);
     tracing::Span::current().record("server", Era::Modern.name());
 }

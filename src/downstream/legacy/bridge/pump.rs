@@ -8,7 +8,7 @@
 
 use super::super::session::{Entered, Track, Use};
 use super::{Place, respond};
-use crate::exchange::{Event, Fault, Outcome, Step};
+use crate::exchange::{Event, Fault, FaultKind, Outcome, Receiver, Step};
 use crate::relay::Exchange;
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{ClientAnswer, Ended};
@@ -17,6 +17,8 @@ use crate::upstream::Upstream;
 use crate::wire::jsonrpc::Id;
 use smallvec::SmallVec;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
 use tracing::Instrument;
 
 /// What a call keeps as long as it runs.
@@ -76,8 +78,10 @@ async fn alone(mut exchange: Exchange, hold: Hold) {
 
 /// One call, into a track, which may be that of others too.
 pub(super) struct Pump {
-    exchange: Exchange,
+    steps: Receiver,
     hold: Hold,
+    /// How long it waits for a client that reads nothing.
+    patience: Duration,
     /// Questions that are with the client.
     open: SmallVec<[u64; 2]>,
     /// The result has begun to pass.
@@ -85,8 +89,11 @@ pub(super) struct Pump {
 }
 
 impl Pump {
+    /// The call itself goes on in a task of its own, so that a client who reads slowly holds up neither its deadline nor the
+    /// answers to its server.
     pub(super) fn new(exchange: Exchange, hold: Hold) -> Self {
-        Self { exchange, hold, open: SmallVec::new(), passing: false }
+        let patience = hold.upstream.settings.timeouts.request;
+        Self { steps: exchange.detach(), hold, patience, open: SmallVec::new(), passing: false }
     }
 
     /// Moves everything up to the outcome; `first` has come already. How it ended.
@@ -98,16 +105,20 @@ impl Pump {
                 None => tokio::select! {
                     biased;
                     () = self.hold.entered.cancelled() => return self.cancelled(track),
-                    step = self.exchange.next() => step,
+                    step = self.steps.next() => step,
                     () = shutdown.cut_short() => Some(Step::Outcome(Outcome::Fault(Fault::cut_short()))),
                 },
             };
-            let taken_back = self.hold.entered.signal();
+            let (taken_back, patience) = (self.hold.entered.signal(), self.patience);
             let over = tokio::select! {
                 biased;
                 over = self.step(step, track) => over,
                 // A client that reads nothing may cancel all the same.
                 () = taken_back.cancelled() => return self.cancelled(track),
+                () = sleep(patience) => {
+                    tracing::debug!("the client has read nothing for too long; its call is given up");
+                    return Ended::BrokenOff;
+                }
             };
             if let Some(ended) = over {
                 return ended;
@@ -128,9 +139,11 @@ impl Pump {
                 track.ask(ask.id, &ask.message).await;
             }
             Some(Step::Event(Event::Withdrawn(id, message))) => {
-                self.hold.session.withdraw(id);
                 self.open.retain(|open| *open != id);
-                track.take_back(id, &message);
+                // One that was answered by now is not taken back.
+                if self.hold.session.withdraw(id) {
+                    track.take_back(id, &message);
+                }
             }
             Some(Step::Event(event)) => track.push(event.message()).await,
             Some(Step::Piece(piece)) => {
@@ -143,7 +156,15 @@ impl Pump {
                 return Some(if whole { Ended::Result } else { Ended::BrokenOff });
             }
             Some(Step::Outcome(outcome)) => {
+                if let Outcome::Fault(
+                    fault @ Fault { kind: FaultKind::BadGateway | FaultKind::Timeout, .. },
+                ) = &outcome
+                {
+                    tracing::warn!(reason = %fault.text, "no answer of the server");
+                }
                 let (message, ended) = respond::in_band(outcome, &self.hold.id);
+                // It is no request in work any more, however long its client takes.
+                self.hold.place = None;
                 track.answer(&self.hold.id, &message, ended).await;
                 return Some(ended);
             }

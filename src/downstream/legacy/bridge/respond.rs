@@ -33,9 +33,9 @@ pub(super) fn ended() -> Response<FrontBody> {
     Response::new(FrontBody::whole(Payload::default()))
 }
 
-/// The session is gone because its server is not modern any more; the client begins another.
+/// The session has ended, by its client's wish or because its server is not modern any more.
 pub(super) fn gone(id: &Id) -> Response<FrontBody> {
-    let text = "the server behind this session has changed; `initialize` begins another";
+    let text = "the session has ended; `initialize` begins another";
     let told = jsonrpc::error(Some(id), jsonrpc::code::INVALID_REQUEST, text, None);
     json(StatusCode::NOT_FOUND, Payload::from(told))
 }

@@ -29,7 +29,6 @@ impl Inner {
         record: &mut Record,
     ) -> Result<Option<Response<FrontBody>>, Refusal> {
         let Some(asked) = self.asked(upstream, headers) else { return Ok(None) };
-        super::said(record);
         if !headers.contains_key(MCP_SESSION_ID) {
             let text = "GET and DELETE are served in a session; the Mcp-Session-Id header is missing";
             let (status, code) = (StatusCode::METHOD_NOT_ALLOWED, code::INVALID_REQUEST);

@@ -146,6 +146,11 @@ impl Entered {
     }
 
     /// The same for whoever cannot borrow this.
+    /// Whether the session has ended, and with it the call; else it was the client that took its request back.
+    pub(in crate::downstream) fn session_has_ended(&self) -> bool {
+        self.session.state().over
+    }
+
     pub(in crate::downstream) fn signal(&self) -> CancellationToken {
         self.cancelled.clone()
     }

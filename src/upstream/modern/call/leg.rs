@@ -16,11 +16,15 @@ use crate::translate::legacy_client::envelope::{self, Round};
 use crate::translate::legacy_client::output::Output;
 use crate::translate::legacy_client::{mirror, notify};
 use crate::translate::notify::Kind;
-use crate::wire::jsonrpc::{Message, Notification, Response, string};
+use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response, string};
 use crate::wire::method::Method;
 use crate::wire::version::Era;
 use hyper::header::HeaderValue;
 use tokio::time::{Instant, timeout_at};
+
+/// Servers take headers of so many bytes in all, most of them 8 to 16 KiB; one that does not says so in ways that look like
+/// another era's.
+const MOST_HEADER: usize = 8 * 1024;
 
 impl Course<'_> {
     /// Sends the request of this round and waits for the server's answer, `timeouts.request` at most.
@@ -47,6 +51,13 @@ impl Course<'_> {
             Some(tool) => mirror::headers(&tool.mirrors, &call.request, shared.limits),
             None => Vec::new(),
         };
+        let values = [Some(&method), name.as_ref()].into_iter().flatten();
+        if values.chain(params.iter().map(|(_, value)| value)).any(|value| value.len() > MOST_HEADER) {
+            let text = format!(
+                "what a header has to repeat of the request is longer than a header may be ({MOST_HEADER} bytes)"
+            );
+            return Err(Trouble::Fault(Fault::new(FaultKind::InvalidParams, text)));
+        }
         let head = || shared.heads.modern_own(&call.headers, method.clone(), name.clone(), params.clone());
         let waiting = call.meter.sent(Era::Modern);
         let sent = shared.transport.send_due(&head, body).await;
@@ -84,8 +95,10 @@ impl Course<'_> {
             waiting.take().into_iter().for_each(Waiting::answered);
             match arrival {
                 Ok(Some(Arrival::Message(Message::Response(response)))) => {
-                    // The server could not tell the id; on the stream of the one call it is that call's.
-                    if response.answers(number) || response.id.is_none() {
+                    // A server that could not tell the id has an error for it; on the stream of the one call it is that
+                    // call's.
+                    let nameless = response.id.is_none() && matches!(response.reply, RpcReply::Error(_));
+                    if response.answers(number) || nameless {
                         return self.answered(&response);
                     }
                     tracing::debug!("an answer to nothing that was asked is passed over");

@@ -201,6 +201,7 @@ async fn put(
     }
     let due = Instant::now() + bounds.answer;
     let mut answers = Vec::with_capacity(open.len());
+    let mut bytes = 0;
     // What becomes of those that are open when the call ends.
     let mut left = ClientAnswer::Cancelled;
     let stuck = loop {
@@ -238,7 +239,14 @@ async fn put(
                 {
                     pace.accepted(&url, &page);
                 }
+                bytes += value.len();
                 answers.push((question.key, value));
+                if bytes > bounds.bytes {
+                    shared.metrics.limit(UpstreamLimit::QuestionBytes);
+                    let words =
+                        "the answers to what the server asks are larger together than limits.question_bytes";
+                    break Stuck(words.into(), "answers too large");
+                }
             }
             Err(refusal) => {
                 let (how, why) = match refusal {
