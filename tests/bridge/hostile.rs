@@ -10,6 +10,9 @@ fn nested(open: &str, inner: &str, close: &str, depth: usize) -> String {
     format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
 }
 
+/// What the server does with a call.
+type Answer<'a> = Box<dyn Fn(&crate::support::Call) + 'a>;
+
 /// Runs it in real time, too: the clock of the test stands still.
 async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
     let began = Instant::now();
@@ -62,7 +65,6 @@ async fn inv5_values_without_bottom() {
     let deep = nested("[", "1", "]", 20_000);
     let stage = Stage::new().await;
     let user = stage.latest().await;
-    type Answer<'a> = Box<dyn Fn(&crate::support::Call) + 'a>;
     let answers: [Answer<'_>; 4] = [
         Box::new(|call| call.completes_with(&format!(r#""content":[],"structuredContent":{deep}"#))),
         Box::new(|call| call.whole_error(&format!(r#"{{"code":-32000,"message":"m","data":{deep}}}"#))),
