@@ -41,6 +41,8 @@ pub struct FrontBody {
     kind: Kind,
     /// Nothing comes any more.
     over: bool,
+    /// How it breaks off, once what has come before it has gone out.
+    breaks: Option<BoxError>,
     record: Option<Record>,
     _place: Option<OwnedSemaphorePermit>,
 }
@@ -136,7 +138,7 @@ impl FrontBody {
     }
 
     fn of(kind: Kind) -> Self {
-        Self { kind, over: false, record: None, _place: None }
+        Self { kind, over: false, breaks: None, record: None, _place: None }
     }
 
     pub(super) fn with(mut self, record: Record, place: Option<OwnedSemaphorePermit>) -> Self {
@@ -261,6 +263,9 @@ impl Body for FrontBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
+        if let Some(broken) = this.breaks.take() {
+            return Poll::Ready(Some(Err(broken)));
+        }
         let frame = match &mut this.kind {
             Kind::Whole(message) => {
                 ready!(Pin::new(message).poll_frame(cx)).map(|frame| frame.map_err(BoxError::from))
@@ -294,6 +299,13 @@ impl Body for FrontBody {
         this.over = frame.as_ref().is_none_or(Result::is_err);
         if let (Some(Err(_)), Some(record)) = (&frame, &mut this.record) {
             record.outcome(Ended::BrokenOff);
+        }
+        if let Some(Err(broken)) = frame {
+            // A connection that is broken off loses what it has not written, and that may be the head: it writes while it
+            // waits.
+            this.breaks = Some(broken);
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
         Poll::Ready(frame)
     }

@@ -13,6 +13,7 @@ pub use fault::{Fault, FaultKind};
 
 use crate::wire::jsonrpc::Response;
 use crate::wire::payload::Payload;
+use hyper::header::HeaderValue;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -55,7 +56,15 @@ pub struct Ask {
     /// The whole request.
     pub message: Payload,
     /// Takes the client's answer. Dropped where none can come.
-    pub answer: oneshot::Sender<Response>,
+    pub answer: oneshot::Sender<Reply>,
+}
+
+/// A client's answer to what it was asked.
+#[derive(Debug)]
+pub struct Reply {
+    pub response: Response,
+    /// The credential that it came with, which is the newest of its caller.
+    pub authorization: Option<HeaderValue>,
 }
 
 /// How a call ended.

@@ -65,10 +65,9 @@ pub fn request(
     let foreign = |member: &Member| {
         let Some(name) = member.name(text) else { return false };
         match &*name {
-            // Answers are the proxy's to give.
-            "inputResponses" | "requestState" => true,
-            // Tasks are not bridged (A1.5, A10).
-            "task" => method.can_ask(),
+            // Tasks are not bridged (A1.5, A10), and answers are the proxy's to give. A method that no revision defines may mean
+            // something else by the names.
+            "task" | "inputResponses" | "requestState" => method != Method::Custom,
             // No revision has `null` there; a client that writes it means "none" (C32).
             "arguments" => method.can_ask() && member.value.of(text) == b"null",
             _ => false,

@@ -61,7 +61,7 @@ impl Inner {
                     }
                 }
                 Message::Response(answer) => {
-                    session.answer(answer);
+                    session.answer(asked.reply(answer));
                 }
             }
         }

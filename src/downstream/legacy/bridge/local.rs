@@ -12,6 +12,7 @@ use crate::exchange::Fault;
 use crate::telemetry::metrics::{Ended, Limit};
 use crate::translate::declared::LogLevel;
 use crate::translate::legacy_client::envelope;
+use crate::translate::notify;
 use crate::upstream::modern::feed::{Following, Lists, NotSubscribed};
 use crate::wire::jsonrpc::{self, Id, Notification, Request, code, string};
 use crate::wire::method::{LegacyOnly, Method};
@@ -53,6 +54,8 @@ impl Inner {
             | Method::Listen
             | Method::Task
             | Method::ServerToClient => unknown(),
+            // A notification's name is no request's.
+            Method::Custom if notify::Kind::of(&request.method) != notify::Kind::Custom => unknown(),
             Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead
                 if named(request, method).is_none() =>
             {

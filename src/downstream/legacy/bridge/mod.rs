@@ -19,12 +19,12 @@ use crate::downstream::FrontBody;
 use crate::downstream::front::Inner;
 use crate::downstream::modern::check::Refusal;
 use crate::downstream::record::Record;
-use crate::exchange::{Call, Principal};
+use crate::exchange::{Call, Principal, Reply};
 use crate::telemetry::metrics::Ended;
 use crate::upstream::Upstream;
 use crate::upstream::legacy::Carries;
 use crate::wire::headers::{Accepts, MCP_SESSION_ID};
-use crate::wire::jsonrpc::{Id, Malformed, Message, Notification, Params, Request, code};
+use crate::wire::jsonrpc::{self, Id, Malformed, Message, Notification, Params, Request, code};
 use crate::wire::meta;
 use crate::wire::method::{LegacyOnly, Method};
 use crate::wire::version::Era;
@@ -49,6 +49,11 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// The answer of the client to what it was asked.
+    fn reply(&self, response: jsonrpc::Response) -> Reply {
+        Reply { response, authorization: self.headers.get(AUTHORIZATION).cloned() }
+    }
+
     /// The call that a request becomes.
     fn call(&self, request: Request, record: &Record) -> Arc<Call> {
         Arc::new(Call {
@@ -93,7 +98,7 @@ impl Inner {
             }
             Ok(Message::Response(answer)) => {
                 let session = self.session(&asked, None).await?;
-                if !session.answer(answer.clone()) {
+                if !session.answer(asked.reply(answer.clone())) {
                     tracing::debug!("an answer to nothing that is asked is passed over");
                 }
                 record.outcome(Ended::Accepted);

@@ -10,7 +10,7 @@ use super::row::{Ids, Kind};
 use super::rows::{Bounds, Gone, Rows};
 use super::subject::Subject;
 use super::ticket::{Key, Ticket};
-use crate::exchange::Principal;
+use crate::exchange::{Principal, Reply};
 use crate::telemetry::metrics::{
     Ended, Held, NoticeKind, Noticed, ReplayDropped, SessionBegan, SessionEnd, UpstreamMetrics,
 };
@@ -18,7 +18,7 @@ use crate::translate::legacy_client::discovered::Offers;
 use crate::translate::legacy_client::initialize::Client;
 use crate::translate::legacy_client::notify::{Change, announce};
 use crate::upstream::modern::feed::Following;
-use crate::wire::jsonrpc::{self, Id, Response, code};
+use crate::wire::jsonrpc::{self, Id, code};
 use crate::wire::log_level::LogLevel;
 use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
@@ -77,7 +77,7 @@ pub(super) struct Work {
     pub(super) rows: Rows,
     pub(super) notices: Notices,
     calls: Vec<InFlight>,
-    questions: HashMap<u64, oneshot::Sender<Response>>,
+    questions: HashMap<u64, oneshot::Sender<Reply>>,
 }
 
 struct InFlight {
@@ -198,19 +198,20 @@ impl Session {
     }
 
     /// A question is about to go to the client; its answer goes to `to`.
-    pub(in crate::downstream) fn ask(&self, id: u64, to: oneshot::Sender<Response>) {
+    pub(in crate::downstream) fn ask(&self, id: u64, to: oneshot::Sender<Reply>) {
         self.live(|work| work.questions.insert(id, to));
     }
 
     /// The client answers. `false`: nobody waits for that.
-    pub(in crate::downstream) fn answer(&self, response: Response) -> bool {
+    pub(in crate::downstream) fn answer(&self, reply: Reply) -> bool {
+        let response = &reply.response;
         let raw = response.id.map(|span| span.of(&response.text));
         let Some(id) = raw.and_then(number) else { return false };
         let waiting = self.work(|work| {
             work.rows.answered(id);
             work.questions.remove(&id)
         });
-        waiting.is_some_and(|to| to.send(response).is_ok())
+        waiting.is_some_and(|to| to.send(reply).is_ok())
     }
 
     /// Nobody waits for that answer any more. `false`: it has come.

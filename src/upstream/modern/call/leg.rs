@@ -19,7 +19,7 @@ use crate::translate::notify::Kind;
 use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response, string};
 use crate::wire::method::Method;
 use crate::wire::version::Era;
-use hyper::header::HeaderValue;
+use hyper::header::{AUTHORIZATION, HeaderValue};
 use tokio::time::{Instant, timeout_at};
 
 /// Servers take headers of so many bytes in all, most of them 8 to 16 KiB; one that does not says so in ways that look like
@@ -58,7 +58,14 @@ impl Course<'_> {
             );
             return Err(Trouble::Fault(Fault::new(FaultKind::InvalidParams, text)));
         }
-        let head = || shared.heads.modern_own(&call.headers, method.clone(), name.clone(), params.clone());
+        let renewed = self.credential.as_ref().map(|credential| {
+            let mut headers = call.headers.clone();
+            headers.remove(AUTHORIZATION);
+            headers.extend(credential.clone().map(|value| (AUTHORIZATION, value)));
+            headers
+        });
+        let client = renewed.as_ref().unwrap_or(&call.headers);
+        let head = || shared.heads.modern_own(client, method.clone(), name.clone(), params.clone());
         let waiting = call.meter.sent(Era::Modern);
         let sent = shared.transport.send_due(&head, body).await;
         let response = sent.map_err(|error| {

@@ -24,6 +24,7 @@ use crate::translate::legacy_client::tools::Tool;
 use crate::wire::jsonrpc::string;
 use crate::wire::method::Method;
 use bytes::Bytes;
+use hyper::header::HeaderValue;
 use kept::Keep;
 use rounds::Rounds;
 use std::sync::Arc;
@@ -82,6 +83,8 @@ struct Course<'a> {
     token: Option<Bytes>,
     progress: Progress,
     tool: Option<Arc<Tool>>,
+    /// Of the client's last answer, if it has given one: that is what makes the next request (A13.10).
+    credential: Option<Option<HeaderValue>>,
     /// Something has come for the request that is under way, so the server has begun to run it.
     heard: bool,
     /// What the answer is kept under.
@@ -99,6 +102,7 @@ impl<'a> Course<'a> {
             token,
             progress: Progress::default(),
             tool: None,
+            credential: None,
             heard: false,
             keep: None,
         }

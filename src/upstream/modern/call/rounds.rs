@@ -9,7 +9,7 @@
 use super::super::pace::{Pace, Step};
 use super::Course;
 use crate::config;
-use crate::exchange::{Ask, Event, Fault, FaultKind, Outcome};
+use crate::exchange::{Ask, Event, Fault, FaultKind, Outcome, Reply};
 use crate::telemetry::metrics::{ClientAnswer, Limit, NotAsked, QuestionKind, UpstreamLimit};
 use crate::translate::legacy_client::envelope::Round;
 use crate::translate::legacy_client::notify;
@@ -17,7 +17,6 @@ use crate::translate::legacy_client::reply::{self, Refusal, Restore};
 use crate::translate::legacy_client::result;
 use crate::translate::legacy_client::round::{self, Asked, Entry, Kind};
 use crate::upstream::parked::{Full, Place};
-use crate::wire::jsonrpc::Response;
 use crate::wire::method::Method;
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -164,7 +163,7 @@ fn take_place(course: &Course<'_>) -> Result<Place, Stuck> {
 
 /// Puts the entries to the client, all at once, and waits for all answers.
 async fn put(
-    course: &Course<'_>,
+    course: &mut Course<'_>,
     entries: &[&Entry],
     bounds: Bounds,
     pace: &mut Pace,
@@ -205,7 +204,7 @@ async fn put(
     // What becomes of those that are open when the call ends.
     let mut left = ClientAnswer::Cancelled;
     let stuck = loop {
-        let (id, answered): (u64, Result<Response, _>) = tokio::select! {
+        let (id, answered): (u64, Result<Reply, _>) = tokio::select! {
             biased;
             next = waits.next() => match next {
                 Some(next) => next,
@@ -222,12 +221,13 @@ async fn put(
         };
         let Some(at) = open.iter().position(|question| question.id == id) else { continue };
         let question = open.swap_remove(at);
-        let Ok(response) = answered else {
+        let Ok(Reply { response, authorization }) = answered else {
             shared.metrics.client_answer(ClientAnswer::Cancelled);
             break Stuck("the server asks something, and the client cannot be asked any more".into(), "gone");
         };
         match question.restore.answer(&response, shared.limits) {
             Ok(value) => {
+                course.credential = Some(authorization);
                 let agreed = !question.elicits || reply::accepts(&value);
                 shared.metrics.client_answer(if agreed {
                     ClientAnswer::Answered

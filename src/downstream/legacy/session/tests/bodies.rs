@@ -127,6 +127,9 @@ async fn the_end_of_the_process_is_told_to_calls_and_not_to_the_own_stream() {
     let mut own = body(session.own_stream(), Ends::quietly(stage.shutdown.clone()));
     let mut call = body(track.reader(), Ends::cut(stage.shutdown.clone()));
     stage.shutdown.drain();
+    // But for when to come back.
+    let pause = stage.shutdown.grace().as_millis() + 2000;
+    assert_eq!(next(&mut own).await.unwrap(), format!("retry: {pause}\n\n"));
     assert_eq!(next(&mut own).await, None);
     assert_eq!(next(&mut call).await.unwrap().as_bytes(), KEEP_ALIVE);
     stage.shutdown.cut();

@@ -324,11 +324,13 @@ async fn a_question_that_is_settled_is_not_put_again() {
     drop((answered, read_and_void, unread_and_void, open));
 }
 
-fn answer(id: &str) -> crate::wire::jsonrpc::Response {
+fn answer(id: &str) -> crate::exchange::Reply {
     let text = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
     let limits = crate::wire::json::Limits { nesting: 9, members: 9 };
     match crate::wire::jsonrpc::parse(text, limits) {
-        Ok(crate::wire::jsonrpc::Message::Response(response)) => response,
+        Ok(crate::wire::jsonrpc::Message::Response(response)) => {
+            crate::exchange::Reply { response, authorization: None }
+        }
         Ok(_) | Err(_) => panic!("{id} is no answer's"),
     }
 }
