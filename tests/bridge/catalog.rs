@@ -2,10 +2,10 @@
 //! caller's own, and bounded.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::stage::{LATEST, Stage};
-use crate::support::{ModernServer, Reply, Seen, json, modern, pass};
+use crate::support::{Listens, ModernServer, Reply, Seen, json, modern, pass};
 
 fn tool(output: &str, annotation: &str) -> String {
     format!(
@@ -91,6 +91,205 @@ async fn a2_5_changes_are_looked_at() {
     user.call("t", r#"{"a":"v"}"#).await.result().await;
     let seen = stage.up.posts("tools/call").pop().unwrap();
     assert!(seen.headers.has("mcp-param-a"), "{:?}", stage.up.briefs());
+}
+
+/// Tools that each need a header of their own, and whose results are wrapped.
+fn many(n: usize) -> String {
+    let tool = |n| {
+        format!(
+            r#"{{"name":"t{n}","inputSchema":{{"type":"object","properties":{{"a":{{"type":"string","x-mcp-header":"A{n}"}}}}}},"outputSchema":{{"type":"array"}}}}"#
+        )
+    };
+    format!(r#""tools":[{}]"#, (0..n).map(tool).collect::<Vec<_>>().join(","))
+}
+
+async fn mismatch(reply: Reply, seen: Arc<Seen>) {
+    reply.error(400, &seen, r#"{"code":-32020,"message":"Header mismatch"}"#).await;
+}
+
+/// B6.1: calls of other tools that wait for the same list find theirs, though not all are kept.
+#[tokio::test(start_paused = true)]
+async fn b6_1_one_list_for_calls_of_different_tools() {
+    let server = ModernServer::full()
+        .on("tools/list", |seen, reply: Reply| async move {
+            pass(500).await;
+            list(&seen, reply, &many(8)).await;
+        })
+        .on("tools/call", |seen, reply: Reply| async move {
+            let name = seen.json()["params"]["name"].as_str().unwrap().replace('t', "mcp-param-a");
+            if !seen.headers.has(&name) {
+                return mismatch(reply, seen).await;
+            }
+            list_call(&seen, reply).await;
+        });
+    let stage = Stage::before_with(server, "limits.catalog_tools = 2").await;
+    let user = stage.latest().await;
+    let mut running = Vec::new();
+    for n in 0..8 {
+        let user = user.clone();
+        running.push(tokio::spawn(async move {
+            let ask = user.old.call(&format!("t{n}"), r#"{"a":"v"}"#).id(&n.to_string());
+            user.send(&ask).await.result()["structuredContent"].clone()
+        }));
+        pass(50).await;
+    }
+    for one in running {
+        assert_eq!(one.await.unwrap(), json!({"result": [1]}));
+    }
+    assert_eq!(stage.up.posts("tools/call").len(), 8, "none was refused");
+    assert!(stage.up.posts("tools/list").len() <= 2, "{:?}", stage.up.briefs());
+}
+
+async fn list_call(seen: &Seen, reply: Reply) {
+    let members = r#""content":[],"structuredContent":[1]"#;
+    reply.result(seen, &modern::complete("tools/call", members)).await;
+}
+
+/// A server whose tools need another header from some time on; it answers a call after as many milliseconds as its
+/// argument says, and a list after half a second as it was when it was asked.
+fn turning(turned: &Arc<AtomicBool>) -> ModernServer {
+    let (at_list, at_call) = (turned.clone(), turned.clone());
+    ModernServer::full()
+        .on("tools/list", move |seen, reply: Reply| {
+            let annotation = if at_list.load(Ordering::SeqCst) { "New" } else { "Old" };
+            let tool = |name: &str| {
+                format!(
+                    r#"{{"name":"{name}","inputSchema":{{"type":"object","properties":{{"a":{{"type":"string","x-mcp-header":"{annotation}"}}}}}},"outputSchema":{{"type":"array"}}}}"#
+                )
+            };
+            let tools = format!(r#""tools":[{},{}]"#, tool("t"), tool("u"));
+            async move {
+                pass(500).await;
+                list(&seen, reply, &tools).await;
+            }
+        })
+        .on("tools/call", move |seen, reply: Reply| {
+            let turned = at_call.clone();
+            async move {
+                let wait = seen.json()["params"]["arguments"]["a"].as_str().unwrap().parse().unwrap();
+                pass(wait).await;
+                let header = if turned.load(Ordering::SeqCst) { "mcp-param-new" } else { "mcp-param-old" };
+                if !seen.headers.has(header) {
+                    return mismatch(reply, seen).await;
+                }
+                list_call(&seen, reply).await;
+            }
+        })
+}
+
+/// A11.8, D77: many calls that are refused are one look or two, and none takes from another what that has found.
+#[tokio::test(start_paused = true)]
+async fn a11_8_many_mismatches_at_once() {
+    let turned = Arc::new(AtomicBool::new(false));
+    let stage = Stage::before(turning(&turned)).await;
+    let user = stage.latest().await;
+    user.call("t", r#"{"a":"0"}"#).await.result().await;
+    turned.store(true, Ordering::SeqCst);
+    let before = stage.up.posts("tools/list").len();
+    let running: Vec<_> = (0..20)
+        .map(|n| {
+            let user = user.clone();
+            let ask = user.old.call("t", &format!(r#"{{"a":"{}"}}"#, n * 100)).id(&format!("\"m{n}\""));
+            tokio::spawn(async move { user.send(&ask).await.result()["structuredContent"].clone() })
+        })
+        .collect();
+    for one in running {
+        assert_eq!(one.await.unwrap(), json!({"result": [1]}));
+    }
+    let lists = stage.up.posts("tools/list").len() - before;
+    assert!(lists <= 2, "{lists} lists");
+    assert_eq!(stage.up.posts("tools/call").len(), 41);
+}
+
+/// A11.8: a list that had been asked for before the tools changed does not say what the refused call needs.
+#[tokio::test(start_paused = true)]
+async fn a11_8_a_list_from_before_the_mismatch() {
+    let turned = Arc::new(AtomicBool::new(false));
+    let stage = Stage::before_with(turning(&turned), "limits.catalog_tools = 1").await;
+    let user = stage.latest().await;
+    user.call("t", r#"{"a":"0"}"#).await.result().await;
+    // The other tool is not kept, so that it is looked for: in the list as it still is.
+    let other = user.clone();
+    let other = tokio::spawn(async move { other.call("u", r#"{"a":"0"}"#).await.result().await });
+    pass(100).await;
+    turned.store(true, Ordering::SeqCst);
+    let ask = user.old.call("t", r#"{"a":"0"}"#).id("\"again\"");
+    assert_eq!(user.send(&ask).await.result()["structuredContent"], json!({"result": [1]}));
+    assert_eq!(other.await.unwrap()["structuredContent"], json!({"result": [1]}));
+}
+
+/// B9.5: a change that is told while the list is read makes that list one of the past.
+#[tokio::test(start_paused = true)]
+async fn b9_5_a_change_while_the_list_is_read() {
+    let turned = Arc::new(AtomicBool::new(false));
+    let stage = Stage::build(turning(&turned), crate::support::Calls::new(), Listens::open(), "", "").await;
+    let user = stage.latest().await;
+    stage.listens.wait(1).await;
+    pass(1000).await;
+    let calling = user.clone();
+    let calling = tokio::spawn(async move { calling.call("t", r#"{"a":"0"}"#).await.result().await });
+    pass(100).await;
+    turned.store(true, Ordering::SeqCst);
+    stage.listens.tell("tools");
+    assert_eq!(calling.await.unwrap()["structuredContent"], json!({"result": [1]}));
+    assert_eq!(stage.up.posts("tools/call").len(), 1, "it was sent as the new list says");
+}
+
+/// Invariant 5: calls of tools that do not exist do not make the proxy read a long list each time, nor one that cannot be had.
+#[tokio::test(start_paused = true)]
+async fn inv5_made_up_names_are_no_lists() {
+    let long =
+        calls().on("tools/list", |seen, reply: Reply| async move { list(&seen, reply, &many(6)).await });
+    let none = calls().on("tools/list", |_, reply: Reply| async move { reply.empty(500).await });
+    for (what, server) in [("long", long), ("none", none)] {
+        let stage = Stage::before_with(server, "limits.catalog_tools = 2").await;
+        let user = stage.latest().await;
+        for n in 0..20 {
+            user.call(&format!("made-up-{n}"), "{}").await.answer().await;
+        }
+        let lists = stage.up.posts("tools/list").len();
+        assert!(lists <= 2, "{what}: {lists} lists");
+        pass(31_000).await;
+        user.call("made-up-1", "{}").await.answer().await;
+        assert!(stage.up.posts("tools/list").len() > lists, "{what}: for a while only");
+    }
+}
+
+/// B6.1, A11.8: the list that is kept for clients is the one that calls go by.
+#[tokio::test(start_paused = true)]
+async fn a11_8_a_kept_list_goes_with_what_was_wrong() {
+    let turned = Arc::new(AtomicBool::new(false));
+    let (at_list, at_call) = (turned.clone(), turned.clone());
+    let server = ModernServer::full()
+        .on("tools/list", move |seen, reply: Reply| {
+            let (annotation, output) =
+                if at_list.load(Ordering::SeqCst) { ("New", "array") } else { ("Old", "object") };
+            let tool = format!(
+                r#""tools":[{{"name":"t","inputSchema":{{"type":"object","properties":{{"a":{{"type":"string","x-mcp-header":"{annotation}"}}}}}},"outputSchema":{{"type":"{output}"}}}}]"#
+            );
+            async move { reply.result(&seen, &modern::kept(&tool, 600_000, "private")).await }
+        })
+        .on("tools/call", move |seen, reply: Reply| {
+            let header = if at_call.load(Ordering::SeqCst) { "mcp-param-new" } else { "mcp-param-old" };
+            async move {
+                if !seen.headers.has(header) {
+                    return mismatch(reply, seen).await;
+                }
+                list_call(&seen, reply).await;
+            }
+        });
+    let stage = Stage::before_with(server, "cache_lists = true").await;
+    let user = stage.latest().await;
+    user.list("tools/list").await;
+    turned.store(true, Ordering::SeqCst);
+    for n in 0..3 {
+        let result = user.call("t", r#"{"a":"v"}"#).await.result().await;
+        assert_eq!(result["structuredContent"], json!({"result": [1]}));
+        let shown = user.list("tools/list").await;
+        let schema = &shown["tools"][0]["outputSchema"];
+        assert!(schema["properties"].get("result").is_some(), "{n}: as its results are: {schema}");
+    }
+    assert_eq!(stage.up.posts("tools/call").len(), 4, "one was refused");
 }
 
 /// A list that cannot be had is no reason to lose the call, nor to run it twice.

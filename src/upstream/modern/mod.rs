@@ -3,12 +3,13 @@
 //! Owns, for modern clients, relaying a checked request byte for byte and noticing that the server is not modern after all
 //! (C39b): a modern request carries everything it needs, so there is nothing to keep, and streams are passed on as they come.
 //! For legacy clients it owns the parts below: `call` runs one of their calls through all rounds, `catalog` is what is known of
-//! the server's tools, `own` sends what the proxy asks for itself, `feed` listens to changes, `vouch` asks about credentials, `cache`
+//! the server's tools, `lookup` finds the one that is called, `own` sends what the proxy asks for itself, `feed` listens to changes, `vouch` asks about credentials, `cache`
 //! keeps lists where that is wanted.
 
 mod cache;
 mod call;
 mod catalog;
+mod lookup;
 mod own;
 mod pace;
 mod vouch;
@@ -38,6 +39,7 @@ use feed::Feed;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
+use lookup::Lookups;
 use std::sync::Arc;
 use vouch::Vouching;
 
@@ -45,6 +47,7 @@ pub struct Modern {
     shared: Arc<Shared>,
     parked: Arc<Parked>,
     catalog: Arc<Catalog>,
+    lookups: Lookups,
     /// `None` without `cache_lists`.
     cache: Option<Arc<Cache>>,
     vouching: Vouching,
@@ -66,12 +69,7 @@ pub enum Trouble {
 impl Modern {
     pub(super) fn new(shared: Arc<Shared>, parked: Arc<Parked>) -> Arc<Self> {
         let limits = &shared.settings.limits;
-        let catalog = Catalog::new(
-            limits.catalogs,
-            limits.catalog_tools,
-            shared.shutdown.clone(),
-            shared.metrics.clone(),
-        );
+        let catalog = Catalog::new(limits.catalogs, limits.catalog_tools, shared.metrics.clone());
         let catalog = Arc::new(catalog);
         let keeps = shared.settings.cache_lists;
         let cache = keeps.then(|| Arc::new(Cache::new(limits.cache_bytes, shared.metrics.clone())));
@@ -82,7 +80,8 @@ impl Modern {
         };
         let feed = Feed::new(shared.clone(), RESOURCES, Box::new(changed));
         let vouching = Vouching::new(shared.shutdown.clone());
-        Arc::new(Self { shared, parked, catalog, cache, vouching, feed })
+        let lookups = Lookups::new(shared.shutdown.clone());
+        Arc::new(Self { shared, parked, catalog, lookups, cache, vouching, feed })
     }
 
     /// Runs a legacy client's call until there is an outcome or nobody waits for it any more.

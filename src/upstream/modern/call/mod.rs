@@ -13,6 +13,7 @@ mod rounds;
 
 pub(super) use answer::names_ours;
 
+use super::lookup::Mismatch;
 use super::{Modern, Trouble as Refused};
 use crate::exchange::{Call, Fault, Outcome, Replan, Sender};
 use crate::translate::declared::{self, LogLevel};
@@ -28,6 +29,7 @@ use hyper::header::HeaderValue;
 use kept::Keep;
 use rounds::Rounds;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// The legacy client whose call it is, as its session has it.
 #[derive(Debug, Clone)]
@@ -119,6 +121,7 @@ impl<'a> Course<'a> {
         let mut rounds = Rounds::new(&self.modern.shared.settings);
         let (mut mended, mut renewed, mut again) = (false, false, false);
         loop {
+            let sent = Instant::now();
             match self.leg(&round).await {
                 Ok(Leg::Outcome(outcome)) => {
                     rounds.over(self).await;
@@ -131,7 +134,10 @@ impl<'a> Course<'a> {
                 Err(Trouble::Mismatch(_)) if !mended => {
                     mended = true;
                     if let Some(name) = self.tool_name() {
-                        self.tool = self.modern.tool_again(self.call, &self.caller.client, &name).await;
+                        let tool = self.tool.take();
+                        let mismatch = Mismatch { tool: tool.as_ref(), sent };
+                        self.tool =
+                            self.modern.tool_again(self.call, &self.caller.client, &name, mismatch).await;
                     }
                 }
                 Err(Trouble::Version(_)) if !renewed => renewed = true,
