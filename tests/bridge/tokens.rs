@@ -79,6 +79,35 @@ async fn a_server_that_takes_anything_vouches_for_nothing() {
     assert!(user.lives().await);
 }
 
+/// Invariant 2: nor does one that takes anything and refuses for another reason, just when the altered token comes.
+#[tokio::test(start_paused = true)]
+async fn inv2_a_refusal_for_another_reason_vouches_for_nothing() {
+    // What is refused of the looks, counted from the first, and how.
+    for (refused, status) in [(1..usize::MAX, 401), (1..usize::MAX, 403), (1..2, 403)] {
+        let (good, looks) = (ModernServer::full(), Arc::new(Mutex::new(None)));
+        let (discover, counted) = (good.clone(), looks.clone());
+        let server = good.on("server/discover", move |seen, reply: Reply| {
+            let discover = discover.clone();
+            let n = counted.lock().unwrap().as_mut().map(|n| std::mem::replace(n, *n + 1));
+            let refused = n.is_some_and(|n: usize| refused.contains(&n));
+            async move {
+                if refused {
+                    return reply.empty(status).await;
+                }
+                discover.answer(seen, reply).await;
+            }
+        });
+        let calls = Calls::new();
+        let stage = Stage::build(calls.of_modern(server), calls, Listens::open(), "", "").await;
+        let user = stage.user_as(&of("alice", 1)).await;
+        *looks.lock().unwrap() = Some(0);
+        let forged = user.with_token(&of("alice", 2));
+        let done = stage.unmoved(stage.proxy.send(&forged.old.ask("tools/list"))).await;
+        assert_eq!(done.status, 404, "{status}: {}", done.raw);
+        assert!(user.lives().await);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_forged_token_is_none() {
     let first = of("alice", 1);

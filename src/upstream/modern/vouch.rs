@@ -1,10 +1,11 @@
 //! Whether the server takes a credential for what it says of its holder.
 //!
 //! A legacy client's session goes on with a newer token only if that is its own caller's. The token says whose it is, and the
-//! proxy can verify no token; the server can. It vouches for one by taking `server/discover` with it and refusing the same
-//! with another signature: so it looks at the signature, and what the token says is what its issuer said. A server that takes
-//! anything vouches for nothing.
-//! Owns these two looks: one run for all who ask for the same credential at the same time, few at once, and a short memory of
+//! proxy can verify no token; the server can. It vouches for one by taking `server/discover` with it, refusing the same with
+//! another signature by 401, as it must an invalid token (spec basic/authorization, "Token Handling"), and then taking it
+//! again: so it was not for another reason, as a limit of a gateway's, that it refused. It looks at the signature, then, and
+//! what the token says is what its issuer said. A server that takes anything vouches for nothing.
+//! Owns these three looks: one run for all who ask for the same credential at the same time, few at once, and a short memory of
 //! how they ended, so that nobody can make the proxy ask without end. Does not own who may be whom
 //! (`downstream::legacy::session`). Rules: invariant 2; architecture section 4, "Sessions for legacy clients".
 
@@ -12,6 +13,7 @@ use super::{Modern, Trouble};
 use crate::exchange::{FaultKind, Principal};
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::TokenRefresh;
+use crate::translate::discover::OWN_INFO;
 use crate::translate::legacy_client::envelope;
 use crate::translate::legacy_client::initialize::{Can, Client};
 use crate::upstream::flight::Flights;
@@ -30,9 +32,10 @@ use tokio::time::Instant;
 
 const METHOD: &str = "server/discover";
 
-/// Credentials that are looked at at once.
+/// Credentials of one upstream that are looked at at once. No setting: one more costs its client a new session, and each is
+/// a request with a bad token to the server.
 const AT_ONCE: usize = 32;
-/// Verdicts that are remembered, and for how long.
+/// Verdicts that are remembered, and for how long. The oldest makes room, and is asked for anew if it must be.
 const REMEMBERED: usize = 1024;
 const GOOD: Duration = Duration::from_secs(30);
 const BAD: Duration = Duration::from_secs(10);
@@ -78,7 +81,10 @@ fn lasts(verdict: TokenRefresh) -> Duration {
 /// What came of one look.
 enum Look {
     Taken,
-    Refused,
+    /// 401: the token is not valid.
+    Invalid,
+    /// 403.
+    Forbidden,
     Neither,
 }
 
@@ -99,7 +105,7 @@ impl Modern {
         let run = || {
             let (modern, headers) = (self.clone(), headers.clone());
             async move {
-                let verdict = modern.look_twice(headers, altered).await;
+                let verdict = modern.look_thrice(headers, altered).await;
                 modern.vouching.remember(principal, verdict);
                 verdict
             }
@@ -107,7 +113,7 @@ impl Modern {
         self.vouching.looks.join(principal, run).await.unwrap_or(TokenRefresh::Unsure)
     }
 
-    async fn look_twice(&self, mut headers: HeaderMap, altered: HeaderValue) -> TokenRefresh {
+    async fn look_thrice(&self, headers: HeaderMap, altered: HeaderValue) -> TokenRefresh {
         let Ok(_place) = self.vouching.places.try_acquire() else {
             let upstream = &self.shared.settings.name;
             tracing::warn!(%upstream, "too many new tokens at once are to be vouched for; one is not");
@@ -115,13 +121,18 @@ impl Modern {
         };
         match self.look(&headers).await {
             Look::Taken => {}
-            Look::Refused => return TokenRefresh::Refused,
+            Look::Invalid | Look::Forbidden => return TokenRefresh::Refused,
             Look::Neither => return TokenRefresh::Unsure,
         }
-        headers.insert(AUTHORIZATION, altered);
+        let mut other = headers.clone();
+        other.insert(AUTHORIZATION, altered);
+        match self.look(&other).await {
+            Look::Invalid => {}
+            Look::Taken | Look::Forbidden | Look::Neither => return TokenRefresh::Unsure,
+        }
         match self.look(&headers).await {
-            Look::Refused => TokenRefresh::Vouched,
-            Look::Taken | Look::Neither => TokenRefresh::Unsure,
+            Look::Taken => TokenRefresh::Vouched,
+            Look::Invalid | Look::Forbidden | Look::Neither => TokenRefresh::Unsure,
         }
     }
 
@@ -134,7 +145,8 @@ impl Modern {
                 Reply::Error(_) => Look::Neither,
             },
             Err(Trouble::Fault(fault)) => match fault.kind {
-                FaultKind::Unauthorized { status: 401 | 403, .. } => Look::Refused,
+                FaultKind::Unauthorized { status: 401, .. } => Look::Invalid,
+                FaultKind::Unauthorized { status: 403, .. } => Look::Forbidden,
                 FaultKind::Unauthorized { .. }
                 | FaultKind::InvalidParams
                 | FaultKind::MethodNotFound
@@ -154,10 +166,9 @@ impl Modern {
 
 /// The proxy asks in its own name, and can be asked nothing.
 fn ourselves() -> Client {
-    let info = concat!(r#"{"name":"mcp-janus","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
     Client {
         revision: LegacyRevision::LATEST,
-        info: Bytes::from_static(info.as_bytes()),
+        info: Bytes::from_static(OWN_INFO.as_bytes()),
         capabilities: Bytes::from_static(b"{}"),
         can: Can::default(),
     }
