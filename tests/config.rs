@@ -196,7 +196,7 @@ fn what_check_prints_loads_again() {
                 interactive = false\n\
                 legacy_clients = false\nconvert_content = ['2025-06-18']\nlegacy_not_found = false\ncache_lists = true\n\
                 limits = { rounds = 2, questions = 3, waiting_calls = 4, polls = 5, cache_bytes = '1MiB', \
-                catalog_tools = 6, catalogs = 7 }\n\
+                catalog_tools = 6, catalogs = 7, resources = 8 }\n\
                 timeouts = { gather = '1ms', answer = '1h', attribute = '1s', url = '0s', replay = '0s', pace = '2s' }\n\
                 [limits]\nparked = 5\nparked_per_principal = 4\nreplay_bytes = 0\n\
                 [listen]\nallowed_hosts = ['a']\nallowed_origins = ['*']\n\
@@ -221,6 +221,7 @@ fn what_check_prints_loads_again() {
         "cache_bytes = \"1MiB\"",
         "catalog_tools = 6",
         "catalogs = 7",
+        "resources = 8",
         "max_age = \"2h\"",
         "replay_events = 8",
         "replay_bytes = \"8KiB\"",

@@ -155,6 +155,7 @@ impl Default for UpstreamLimits {
             cache_bytes: 4 * MIB,
             catalog_tools: 4096,
             catalogs: 1024,
+            resources: 4096,
         }
     }
 }

@@ -140,6 +140,7 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("limits@", "cache_bytes", "0", "0", "1KiB to 1GiB"),
     ("limits@", "catalog_tools", "0", "0", "1 to 1000000"),
     ("limits@", "catalogs", "0", "0", "1 to 1000000"),
+    ("limits@", "resources", "0", "0", "1 to 65536"),
     ("session@", "key", "'abcdef'", "[redacted]", "32 random bytes"),
     ("session@", "key", "7", "[redacted]", "32 random bytes"),
     ("session@", "max_age", "'366d'", "\"366d\"", "1ms to 365d"),
@@ -376,7 +377,7 @@ fn settings_about_legacy_clients_arrive() {
         "legacy_clients = 'false'\nlegacy_not_found = false\ncache_lists = true\n\
          convert_content = ['2025-11-25', '2024-11-05', '2025-11-25']\n\
          [upstream.api.timeouts]\npace = '1ms'\n\
-         [upstream.api.limits]\npolls = 0\ncache_bytes = 1024\ncatalog_tools = 1\ncatalogs = 1\n\
+         [upstream.api.limits]\npolls = 0\ncache_bytes = 1024\ncatalog_tools = 1\ncatalogs = 1\nresources = 1\n\
          [upstream.api.session]\nmax_age = '365d'\nreplay_events = 1\nreplay_bytes = 1024\nreplay = '0s'\n\
          poll = '1h'\nlog_level = 'warning'\n",
     );
@@ -388,6 +389,7 @@ fn settings_about_legacy_clients_arrive() {
     assert_eq!(upstream.timeouts.pace, Duration::from_millis(1));
     let limits = &upstream.limits;
     assert_eq!((limits.polls, limits.cache_bytes, limits.catalog_tools, limits.catalogs), (0, 1024, 1, 1));
+    assert_eq!(limits.resources, 1);
     let session = &upstream.session;
     assert_eq!(session.max_age, Duration::from_secs(365 * 86_400));
     assert_eq!((session.replay_events, session.replay_bytes), (1, 1024));

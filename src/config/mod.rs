@@ -254,8 +254,10 @@ pub struct UpstreamLimits {
     pub cache_bytes: usize,
     /// Tools of a modern server that are known for one principal: headers to mirror, form of the result.
     pub catalog_tools: usize,
-    /// Principals for which tools are known.
+    /// Principals for which tools are known, and of which that the server lets them in (`cache_lists`).
     pub catalogs: usize,
+    /// Resources of a modern server that all sessions of one principal are subscribed to.
+    pub resources: usize,
 }
 
 /// `[upstream.NAME.session]`: sessions that the proxy owns at a legacy upstream (architecture: session pool), and those that

@@ -139,6 +139,7 @@ pub(super) struct UpstreamLimits {
     pub(super) cache_bytes: Leaf,
     pub(super) catalog_tools: Leaf,
     pub(super) catalogs: Leaf,
+    pub(super) resources: Leaf,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -190,6 +190,7 @@ fn upstream_limits(out: &mut Lines, upstream: &Upstream) {
     out.set("cache_bytes", size(limits.cache_bytes));
     out.set("catalog_tools", limits.catalog_tools);
     out.set("catalogs", limits.catalogs);
+    out.set("resources", limits.resources);
 }
 
 fn session(out: &mut Lines, upstream: &Upstream) {

@@ -245,6 +245,7 @@ fn limits(path: &str, raw: &raw::UpstreamLimits, dir: &Path) -> Result<UpstreamL
             1..=1_000_000,
         )?,
         catalogs: table.count("catalogs", &raw.catalogs, default.catalogs, 1..=1_000_000)?,
+        resources: table.count("resources", &raw.resources, default.resources, 1..=65_536)?,
     })
 }
 

@@ -71,7 +71,8 @@ impl Front {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Answers one request. Dropping the future, or later the body, cancels the call.
+    /// Answers one request. Dropping the future, or later the body, cancels a modern client's call; a legacy client's goes on
+    /// (B14), and can be cancelled in words alone.
     pub async fn handle(&self, request: hyper::Request<Incoming>) -> Response<FrontBody> {
         let inner = &self.inner;
         let Some(upstream) = inner.relay.route(request.uri().path()) else {

@@ -9,7 +9,7 @@
 //! Most exchanges carry one outcome and nothing else, so both halves share one small state: a row of events has no memory
 //! until there is one.
 
-use super::{Event, Fault, FaultKind, Outcome};
+use super::{Event, Fault, Outcome};
 use crate::telemetry::metrics::{Limit, Meter};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -252,14 +252,9 @@ fn wake(waker: Option<Waker>) {
     }
 }
 
-impl Fault {
-    fn lost() -> Self {
-        Fault::new(FaultKind::Internal, "the proxy was stopped, or lost track of this call")
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::FaultKind;
     use super::*;
     use crate::wire::payload::Payload;
 

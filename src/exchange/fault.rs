@@ -45,6 +45,9 @@ pub enum FaultKind {
     Internal,
 }
 
+/// What is said of a call that nobody knows the end of.
+pub const LOST: &str = "the proxy was stopped, or lost track of this call";
+
 impl Fault {
     pub fn new(kind: FaultKind, text: impl Into<Cow<'static, str>>) -> Self {
         Self { kind, text: text.into(), data: None, retry_after: None }
@@ -63,6 +66,11 @@ impl Fault {
     /// The process ends before the call does.
     pub fn cut_short() -> Self {
         Self::new(FaultKind::Draining, "the proxy was stopped before the call was done; it may have run")
+    }
+
+    /// A driver or an edge ended without saying how: a fault of the proxy.
+    pub fn lost() -> Self {
+        Self::new(FaultKind::Internal, LOST)
     }
 
     pub fn bad_gateway(text: impl Into<Cow<'static, str>>) -> Self {

@@ -9,7 +9,7 @@ mod fault;
 
 pub use call::{Call, Principal};
 pub use channel::{Receiver, Sender, Step, Watcher, channel};
-pub use fault::{Fault, FaultKind};
+pub use fault::{Fault, FaultKind, LOST};
 
 use crate::wire::jsonrpc::Response;
 use crate::wire::payload::Payload;

@@ -3,8 +3,7 @@
 //! Owns two rows of names: ids of requests to clients, which begin at a random place, so that an answer to a question of an
 //! earlier process meets nothing; and ids of url elicitations, which nobody can guess. Rules: B2.2, A8.2, B4.3.
 
-use crate::seal::SealError;
-use ring::rand::{SecureRandom, SystemRandom};
+use crate::seal::{SealError, random};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,12 +16,9 @@ pub struct Asking {
 
 impl Asking {
     pub fn new() -> Result<Self, SealError> {
-        let mut secret = [0; 40];
-        SystemRandom::new().fill(&mut secret).map_err(|_| SealError)?;
-        let (begin, secret) = secret.split_first_chunk::<8>().ok_or(SealError)?;
         // Whole numbers up to 2^53 are the same to every client.
-        let begin = (u64::from_be_bytes(*begin) >> 13) + (1 << 20);
-        Ok(Self { next: AtomicU64::new(begin), secret: secret.try_into().map_err(|_| SealError)? })
+        let begin = (u64::from_be_bytes(random()?) >> 13) + (1 << 20);
+        Ok(Self { next: AtomicU64::new(begin), secret: random()? })
     }
 
     /// The id of a request to a client.

@@ -67,7 +67,7 @@ pub(in crate::downstream) fn outcome(
             record.outcome(Ended::Error);
             message_response(StatusCode::OK, message, accepts)
         }
-        Outcome::Flowed => self::fault(&lost(), id, record),
+        Outcome::Flowed => self::fault(&Fault::lost(), id, record),
         // A method that is not implemented has a status of its own (A11.3, B11).
         Outcome::Unimplemented(message) => {
             record.outcome(Ended::Unimplemented);
@@ -93,18 +93,14 @@ pub(in crate::downstream) fn in_band(outcome: Outcome, id: &Id, record: &mut Opt
             told(record, |record| record.outcome(Ended::Error));
             message
         }
-        Outcome::Flowed => in_band(Outcome::Fault(lost()), id, record),
+        // The end of a result without a beginning, which no driver reports.
+        Outcome::Flowed => in_band(Outcome::Fault(Fault::lost()), id, record),
         Outcome::Fault(fault) => {
             told(record, |record| record.fault(&fault));
             Payload::from(fault_message(&fault, id))
         }
         Outcome::Replan(replan) => in_band(replan.otherwise, id, record),
     }
-}
-
-/// For the end of a result without a beginning, which no driver reports.
-fn lost() -> Fault {
-    Fault::new(FaultKind::Internal, "the proxy lost track of this call")
 }
 
 fn told(record: &mut Option<Record>, tell: impl FnOnce(&mut Record)) {

@@ -132,8 +132,7 @@ impl Inner {
                 // A client that takes only JSON gets only the outcome (C25).
                 Some(Step::Event(_) | Step::Piece(_)) => {}
                 None => {
-                    let fault = Fault::new(FaultKind::Internal, "the proxy lost track of this call");
-                    return First::Outcome(Outcome::Fault(fault));
+                    return First::Outcome(Outcome::Fault(Fault::lost()));
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! What a modern server says of itself, as `initialize` is to tell it.
 //!
 //! Owns reading a `server/discover` result: who the server is, its capabilities as a legacy client is to see them, and what
-//! of them the proxy itself goes by. Does not own how long that is kept, nor for whom. Rules: A3.8-A3.14, A4.11, A4.13,
-//! A9.1, B13; vectors D69, D99; case C50.
+//! of them the proxy itself goes by. It is asked for each session and kept for no other. Rules: A3.8-A3.14, A4.13,
+//! A9.1; vectors D69, D99; case C50.
 
 use super::identity;
 use super::result::unsupported;
@@ -14,7 +14,6 @@ use crate::wire::jsonrpc::{Body, Response};
 use crate::wire::meta;
 use crate::wire::version::MODERN;
 use bytes::Bytes;
-use std::time::Duration;
 
 /// A server as it described itself; the bytes are raw JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,19 +25,11 @@ pub struct Discovered {
     /// A JSON string.
     pub instructions: Option<Bytes>,
     pub offers: Offers,
-    /// How long the server says that this holds.
-    pub ttl: Duration,
-    /// It is the same for everyone (`cacheScope` is `public`).
-    pub shared: bool,
 }
 
-/// What a server has, as far as the proxy goes by it.
+/// What a server offers, as far as the proxy goes by it in the life of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offers {
-    pub tools: bool,
-    pub prompts: bool,
-    pub resources: bool,
-    pub completions: bool,
     pub logging: bool,
     pub tools_changed: bool,
     pub prompts_changed: bool,
@@ -60,32 +51,19 @@ pub enum Unusable {
 impl Offers {
     /// One bit each, in the order of the members: this is written into sealed session ids.
     pub fn bits(self) -> u16 {
-        let flags = [
-            self.tools,
-            self.prompts,
-            self.resources,
-            self.completions,
-            self.logging,
-            self.tools_changed,
-            self.prompts_changed,
-            self.resources_changed,
-            self.subscribe,
-        ];
+        let flags =
+            [self.logging, self.tools_changed, self.prompts_changed, self.resources_changed, self.subscribe];
         flags.iter().enumerate().fold(0, |bits, (at, &flag)| bits | u16::from(flag) << at)
     }
 
     pub fn from_bits(bits: u16) -> Self {
         let flag = |at: u16| bits >> at & 1 == 1;
         Self {
-            tools: flag(0),
-            prompts: flag(1),
-            resources: flag(2),
-            completions: flag(3),
-            logging: flag(4),
-            tools_changed: flag(5),
-            prompts_changed: flag(6),
-            resources_changed: flag(7),
-            subscribe: flag(8),
+            logging: flag(0),
+            tools_changed: flag(1),
+            prompts_changed: flag(2),
+            resources_changed: flag(3),
+            subscribe: flag(4),
         }
     }
 }
@@ -117,16 +95,7 @@ pub fn read(response: &Response, body: &Body, limits: Limits) -> Result<Discover
             .filter(is_string)
             .map(|span| Bytes::copy_from_slice(span.of(text))),
         offers,
-        ttl: member("ttlMs").map_or(Duration::ZERO, |span| millis(span.of(text))),
-        shared: member("cacheScope").is_some_and(|span| span.of(text) == b"\"public\""),
     })
-}
-
-/// What is negative or no number is no time at all (A4.11).
-fn millis(raw: &[u8]) -> Duration {
-    let number = std::str::from_utf8(raw).ok().and_then(|raw| raw.parse::<f64>().ok());
-    // The conversion ends at the bounds of the integer.
-    Duration::from_millis(number.map_or(0, |number| number as u64))
 }
 
 /// The capabilities in legacy words, in normal form, and what of them counts here. What is no object is no capability.
@@ -186,13 +155,11 @@ impl Offers {
     fn note(&mut self, text: &[u8], name: &str, inner: &Object) {
         let says = |name| once(inner, text, name).is_some_and(|span| span.of(text) == b"true");
         match name {
-            "tools" => (self.tools, self.tools_changed) = (true, says("listChanged")),
-            "prompts" => (self.prompts, self.prompts_changed) = (true, says("listChanged")),
+            "tools" => self.tools_changed = says("listChanged"),
+            "prompts" => self.prompts_changed = says("listChanged"),
             "resources" => {
-                (self.resources, self.resources_changed) = (true, says("listChanged"));
-                self.subscribe = says("subscribe");
+                (self.resources_changed, self.subscribe) = (says("listChanged"), says("subscribe"))
             }
-            "completions" => self.completions = true,
             "logging" => self.logging = true,
             _ => {}
         }

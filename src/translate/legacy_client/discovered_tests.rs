@@ -26,33 +26,22 @@ fn c50_the_client_is_told_of_the_servers_own_capabilities_and_no_others() {
     let none = Offers::default();
     for (said, expected, offers) in [
         ("{}", "{}", none),
-        (r#"{"tools":{}}"#, r#"{"tools":{}}"#, Offers { tools: true, ..none }),
+        (r#"{"tools":{}}"#, r#"{"tools":{}}"#, none),
         (
             r#"{"resources":{"subscribe":true,"listChanged":true},"logging":{}, "completions":{}}"#,
             r#"{"completions":{},"logging":{},"resources":{"subscribe":true,"listChanged":true}}"#,
-            Offers {
-                resources: true,
-                subscribe: true,
-                resources_changed: true,
-                logging: true,
-                completions: true,
-                ..none
-            },
+            Offers { subscribe: true, resources_changed: true, logging: true, ..none },
         ),
         (
             r#"{"prompts":{"listChanged":false},"tools":{"listChanged":true,"x":1e400}}"#,
             r#"{"prompts":{"listChanged":false},"tools":{"listChanged":true,"x":1e400}}"#,
-            Offers { prompts: true, tools: true, tools_changed: true, ..none },
+            Offers { tools_changed: true, ..none },
         ),
         // What is no object is no capability, what is no flag no flag.
         (r#"{"tools":true,"prompts":null,"logging":[]}"#, "{}", none),
-        (r#"{"tools":{"listChanged":"yes"}}"#, r#"{"tools":{}}"#, Offers { tools: true, ..none }),
+        (r#"{"tools":{"listChanged":"yes"}}"#, r#"{"tools":{}}"#, none),
         (r#"{"tools":{},"tools":{}}"#, "{}", none),
-        (
-            r#"{"tools":{"listChanged":true,"listChanged":true}}"#,
-            r#"{"tools":{}}"#,
-            Offers { tools: true, ..none },
-        ),
+        (r#"{"tools":{"listChanged":true,"listChanged":true}}"#, r#"{"tools":{}}"#, none),
     ] {
         assert_eq!(shown(said), (expected.to_owned(), offers), "{said}");
     }
@@ -65,22 +54,6 @@ fn a3_7_a3_12_a3_13_what_both_eras_understand() {
         r#"{"com.acme":{"k":[1]},"experimental":{"a":{}},"extensions":{"io.modelcontextprotocol/ui":{}}}"#;
     assert_eq!(shown(said).0, expected);
     assert_eq!(shown(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#).0, "{}");
-}
-
-#[test]
-fn a4_11_how_long_it_holds_and_for_whom() {
-    let kept = |members: &str| {
-        let server = with(members);
-        (server.ttl, server.shared)
-    };
-    let millis = Duration::from_millis;
-    assert_eq!(kept(r#""ttlMs":60000,"cacheScope":"public""#), (millis(60_000), true));
-    assert_eq!(kept(r#""ttlMs":1e3,"cacheScope":"private""#), (millis(1000), false));
-    assert_eq!(kept(r#""ttlMs":-5,"cacheScope":5"#), (millis(0), false));
-    assert_eq!(kept(r#""x":1"#), (millis(0), false));
-    assert_eq!(kept(r#""ttlMs":"60""#), (millis(0), false));
-    assert_eq!(kept(r#""ttlMs":1e400"#).0, millis(u64::MAX));
-    assert_eq!(kept(r#""cacheScope":"public","cacheScope":"private""#), (millis(0), false));
 }
 
 #[test]

@@ -19,9 +19,6 @@ use tokio::time::Instant;
 /// How long the server's word holds that it lets a principal in; it holds anew with each answer.
 const ADMITTED: Duration = Duration::from_secs(60);
 
-/// Principals of which that is known.
-const PRINCIPALS: usize = 4096;
-
 /// What an entry takes beside its text.
 const ENTRY: usize = 512;
 
@@ -32,6 +29,8 @@ const LISTS: usize = 3;
 pub(super) struct Cache {
     state: Mutex<State>,
     most: usize,
+    /// Of which it is known that the server lets them in.
+    principals: usize,
     metrics: Arc<UpstreamMetrics>,
 }
 
@@ -69,9 +68,9 @@ struct Entry {
 }
 
 impl Cache {
-    /// `most` bounds its bytes.
-    pub(super) fn new(most: usize, metrics: Arc<UpstreamMetrics>) -> Self {
-        Self { state: Mutex::default(), most, metrics }
+    /// `most` bounds its bytes, and `principals` of how many callers it is known that the server lets them in.
+    pub(super) fn new(most: usize, principals: usize, metrics: Arc<UpstreamMetrics>) -> Self {
+        Self { state: Mutex::default(), most, principals, metrics }
     }
 
     /// The whole message that the server answered this request with, `params` being a digest of all that the answer may
@@ -116,7 +115,7 @@ impl Cache {
         let now = Instant::now();
         let mut state = self.lock();
         let state = &mut *state;
-        state.admit(principal, now);
+        state.admit(principal, now, self.principals);
         let key = |principal| Key { principal, method, params };
         // What was said before does not hold beside it.
         state.take(&key(Some(principal)));
@@ -152,7 +151,7 @@ impl Cache {
 
     /// The server has answered a request of this principal.
     pub(super) fn admit(&self, principal: Principal) {
-        self.lock().admit(principal, Instant::now());
+        self.lock().admit(principal, Instant::now(), self.principals);
     }
 
     /// The server does not take this principal's credential, or not any more.
@@ -230,11 +229,12 @@ impl State {
         }
     }
 
-    fn admit(&mut self, principal: Principal, now: Instant) {
-        if self.admitted.len() >= PRINCIPALS && !self.admitted.contains_key(&principal) {
+    /// One of `most`; whose admission ends soonest makes room, and is asked for anew.
+    fn admit(&mut self, principal: Principal, now: Instant, most: usize) {
+        if self.admitted.len() >= most && !self.admitted.contains_key(&principal) {
             self.admitted.retain(|_, until| *until > now);
             let soonest = self.admitted.iter().min_by_key(|(_, until)| **until).map(|(whose, _)| *whose);
-            if let Some(soonest) = soonest.filter(|_| self.admitted.len() >= PRINCIPALS) {
+            if let Some(soonest) = soonest.filter(|_| self.admitted.len() >= most) {
                 self.admitted.remove(&soonest);
             }
         }

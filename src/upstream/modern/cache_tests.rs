@@ -10,6 +10,8 @@ const FIRST_PAGE: [u8; 32] = [0; 32];
 const TOOLS: Method = Method::ToolsList;
 const SECOND: Duration = Duration::from_secs(1);
 
+const PRINCIPALS: usize = 16;
+
 struct Kept {
     cache: Cache,
     metrics: Metrics,
@@ -18,7 +20,7 @@ struct Kept {
 impl Kept {
     fn new(most: usize) -> Self {
         let metrics = Metrics::new().unwrap();
-        Self { cache: Cache::new(most, metrics.upstream("u")), metrics }
+        Self { cache: Cache::new(most, PRINCIPALS, metrics.upstream("u")), metrics }
     }
 
     /// What is given; a miss is answered by the server with `text`.

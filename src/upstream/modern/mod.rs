@@ -55,9 +55,6 @@ pub struct Modern {
     pub feed: Arc<Feed>,
 }
 
-/// Resources that all sessions of one principal together may be subscribed to.
-const RESOURCES: usize = 4096;
-
 /// Why there is no response to pass on.
 #[derive(Debug)]
 pub enum Trouble {
@@ -72,13 +69,14 @@ impl Modern {
         let catalog = Catalog::new(limits.catalogs, limits.catalog_tools, shared.metrics.clone());
         let catalog = Arc::new(catalog);
         let keeps = shared.settings.cache_lists;
-        let cache = keeps.then(|| Arc::new(Cache::new(limits.cache_bytes, shared.metrics.clone())));
+        let cache =
+            keeps.then(|| Arc::new(Cache::new(limits.cache_bytes, limits.catalogs, shared.metrics.clone())));
         let kept = (catalog.clone(), cache.clone());
         let changed = move |principal: Principal, change: &Change| {
             let (catalog, cache) = &kept;
             forget(catalog, cache.as_deref(), principal, change);
         };
-        let feed = Feed::new(shared.clone(), RESOURCES, Box::new(changed));
+        let feed = Feed::new(shared.clone(), limits.resources, Box::new(changed));
         let vouching = Vouching::new(shared.shutdown.clone());
         let lookups = Lookups::new(shared.shutdown.clone());
         Arc::new(Self { shared, parked, catalog, lookups, cache, vouching, feed })

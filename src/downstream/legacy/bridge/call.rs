@@ -27,7 +27,7 @@ use tokio::time::sleep;
 use tracing::Instrument;
 
 /// The answer to a request whose call came to no end of its own.
-pub(super) const LOST: &str = "the proxy lost track of this call";
+pub(super) use crate::exchange::LOST;
 
 /// What the response begins with.
 enum First {

@@ -8,7 +8,7 @@ use super::super::respond;
 use crate::downstream::FrontBody;
 use crate::downstream::modern::respond::{json, message_response};
 use crate::downstream::record::Record;
-use crate::exchange::{Fault, FaultKind, Outcome};
+use crate::exchange::{Fault, Outcome};
 use crate::telemetry::metrics::Ended;
 use crate::upstream::legacy::Carries;
 use crate::wire::headers::Accepts;
@@ -70,8 +70,7 @@ pub(super) fn in_band(outcome: Outcome, id: &Id) -> (Payload, Ended) {
         Outcome::Replan(replan) => in_band(replan.otherwise, id),
         // None of them comes from a modern server's driver without something before it.
         Outcome::InputRequired(_) | Outcome::Flowed => {
-            let lost = Fault::new(FaultKind::Internal, "the proxy lost track of this call");
-            (Payload::from(told(&lost, id)), Ended::Internal)
+            (Payload::from(told(&Fault::lost(), id)), Ended::Internal)
         }
     }
 }

@@ -10,6 +10,7 @@ use super::rows::{Gone, Said};
 use super::state::{Work, kind, wake};
 use super::uses::Use;
 use crate::downstream::body::WRITE;
+use crate::exchange::LOST;
 use crate::telemetry::metrics::{ClientStream, Ended, Held, Noticed};
 use crate::wire::jsonrpc::{self, Id, code};
 use crate::wire::payload::Payload;
@@ -143,7 +144,7 @@ impl Track {
 
 impl Drop for Track {
     fn drop(&mut self) {
-        self.finish("the proxy was stopped, or lost track of this call", Ended::Internal);
+        self.finish(LOST, Ended::Internal);
     }
 }
 

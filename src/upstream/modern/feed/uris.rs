@@ -12,7 +12,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Bytes of all URIs of one principal: they all stand in one request.
+/// Bytes of all URIs of one principal: they all stand in one request, which servers bound themselves, so that this is no
+/// setting.
 pub(super) const MOST_BYTES: usize = 512 * 1024;
 
 pub(super) struct Uris {

@@ -217,7 +217,7 @@ async fn with_a_key_another_process_takes_it_up() {
         settings.session.log_level = Some(LogLevel::Warning);
     };
     let (one, other) = (stage(keyed), stage(keyed));
-    let offers = Offers { tools: true, tools_changed: true, ..Offers::default() };
+    let offers = Offers { tools_changed: true, ..Offers::default() };
     let client = client(LegacyRevision::V2025_03_26);
     let begun = one.sessions.begin(client.clone(), offers, Principal::Anonymous, &headers(None));
     let (session, name) = begun.unwrap();
