@@ -167,3 +167,20 @@ async fn b9_2_subscriptions_end_with_their_session() {
     assert_eq!(stage.listens.now(), 0);
     stage.nothing_is_left().await;
 }
+
+/// Invariant 5, `limits.resources`: of all sessions of one caller together; what another session has already is no more.
+#[tokio::test(start_paused = true)]
+async fn inv5_resources_of_one_caller() {
+    let stage = Stage::with("limits.resources = 2").await;
+    let (one, other) = (stage.latest().await, stage.latest().await);
+    one.subscribe(A).await.result();
+    other.subscribe(B).await.result();
+    for user in [&one, &other] {
+        user.subscribe("file:///c").await.is_answered_error(-32602);
+        assert!(user.lives().await);
+    }
+    one.subscribe(B).await.result();
+    one.unsubscribe(A).await.result();
+    pass(30_000).await;
+    other.subscribe("file:///c").await.result();
+}
