@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::stage::Stage;
-use crate::support::{Calls, Listens, ModernServer, Reply, pass};
+use crate::support::{Calls, Listens, ModernServer, Reply, Take, pass};
 
 /// A JWT of these claims, as raw JSON, with this signature.
 fn jwt(claims: &str, signature: &str) -> String {
@@ -47,6 +47,71 @@ async fn a_refreshed_token_of_the_same_subject_is_vouched_for() {
     assert_eq!(stage.up.posts("server/discover").len(), looks, "vouched for once");
     user.with_token(&third).list("tools/list").await;
     assert!(stage.metric("mcp_janus_token_refresh_total", &["vouched"]) >= 2.0);
+}
+
+/// B9.7: nothing that changes between the listens of the two tokens is lost, and what listened with the former goes on until
+/// the newer one listens. What is given up meanwhile is not subscribed to again.
+#[tokio::test(start_paused = true)]
+async fn b9_7_a_refresh_loses_no_changes() {
+    let (first, second) = (of("alice", 1), of("alice", 2));
+    let (taken, newer) = ([first.clone(), second.clone()], format!("Bearer {second}"));
+    let calls = Calls::new();
+    let server = calls.of_modern(ModernServer::full()).guarded(move |token| taken.iter().any(|t| t == token));
+    let expected = newer.clone();
+    let listens = Listens::script(move |_, seen| {
+        let is_newer = seen.header("authorization").is_some_and(|token| token == expected);
+        if is_newer { Take::Late(4000) } else { Take::All }
+    });
+    let stage = Stage::build(server, calls, listens, "", "timeouts.initialize = \"20s\"").await;
+    let user = stage.user_as(&first).await;
+    user.subscribe("file:///a").await.result();
+    user.subscribe("file:///b").await.result();
+    let get = user.get().await;
+    let refreshed = user.with_token(&second);
+    refreshed.list("tools/list").await;
+    refreshed.unsubscribe("file:///b").await.result();
+    stage.listens.tell("prompts");
+    pass(1000).await;
+    assert_eq!(get.changes(), ["prompts"], "the former token still listens");
+    pass(9000).await;
+    let mut heard = get.changes()[1..].to_vec();
+    heard.sort();
+    assert_eq!(heard, ["file:///a", "prompts", "resources", "tools"], "what may have been missed, once");
+    let standing = stage.listens.standing();
+    assert!(standing.iter().all(|listen| listen.token().as_ref() == Some(&newer)), "the former is given up");
+    assert!(standing.iter().any(|listen| listen.uris() == ["file:///a"]));
+    stage.listens.tell("file:///b");
+    stage.listens.tell("file:///a");
+    pass(2000).await;
+    assert_eq!(get.changes()[5..], ["file:///a"]);
+}
+
+/// Invariant 2: a session that was moved to another token is still used with the former one. What listens for the newer one
+/// does not go out in that; a session that was joined by a late request of the former token follows when the newer one comes.
+#[tokio::test(start_paused = true)]
+async fn inv2_each_token_listens_for_itself() {
+    let (first, second) = (of("alice", 1), of("alice", 2));
+    let refused = format!("Bearer {second}");
+    let (taken, bearer) = ([first.clone(), second.clone()], refused.clone());
+    let calls = Calls::new();
+    let server = calls.of_modern(ModernServer::full()).guarded(move |token| taken.iter().any(|t| t == token));
+    let listens = Listens::script(move |_, seen| {
+        let is_newer = seen.header("authorization").is_some_and(|token| token == bearer);
+        if is_newer { Take::Empty(403) } else { Take::All }
+    });
+    let stage = Stage::build(server, calls, listens, "", "").await;
+    let user = stage.user_as(&first).await;
+    stage.listens.wait(1).await;
+    let refreshed = user.with_token(&second);
+    refreshed.list("tools/list").await;
+    pass(5000).await;
+    let before = stage.listens.all().len();
+    for _ in 0..20 {
+        user.list("tools/list").await;
+        refreshed.list("tools/list").await;
+        pass(5000).await;
+    }
+    assert!(stage.listens.all().len() <= before + 1, "{} more", stage.listens.all().len() - before);
 }
 
 /// What such a session holds goes on with it: its stream, its calls, its questions.

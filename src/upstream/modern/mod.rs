@@ -27,7 +27,7 @@ use crate::telemetry::metrics::Waiting;
 use crate::translate::legacy_client::discovered::{self, Discovered};
 use crate::translate::legacy_client::envelope;
 use crate::translate::legacy_client::initialize::Client;
-use crate::translate::legacy_client::notify::Change;
+use crate::translate::legacy_client::notify::{Change, announce};
 use crate::wire::headers::{self, ContentType};
 use crate::wire::jsonrpc::{self, Id, Message, Reply, Response as Answer, code};
 use crate::wire::payload::Payload;
@@ -92,9 +92,10 @@ impl Modern {
         call::run(self, call, caller, sender)
     }
 
-    /// Something of the server is not what it was: what was kept of it goes.
+    /// Something of the server is not what it was, as it says outside its listens: what was kept of it goes, and whoever
+    /// listens for that is told (A2.5).
     fn changed(&self, principal: Principal, change: &Change) {
-        forget(&self.catalog, self.cache.as_deref(), principal, change);
+        self.feed.tell(principal, change, &announce(change));
     }
 
     /// What the server says of itself, asked for a legacy client that begins a session.

@@ -9,7 +9,7 @@ use super::super::session::Use;
 use super::Asked;
 use crate::downstream::front::Inner;
 use crate::exchange::Fault;
-use crate::telemetry::metrics::{Ended, Limit};
+use crate::telemetry::metrics::Ended;
 use crate::translate::declared::LogLevel;
 use crate::translate::legacy_client::envelope;
 use crate::translate::notify;
@@ -82,21 +82,29 @@ impl Inner {
         let Some(uri) = uri(request) else {
             return Ok(refuse(id, code::INVALID_PARAMS, "`params.uri` must be a string"));
         };
-        let following = self.follow(asked, session);
-        let uris = following.uris();
-        if uris.len() >= self.limits.subscriptions && !uris.iter().any(|known| **known == *uri) {
-            self.metrics.limit(Limit::Subscriptions);
-            let text = "this session is subscribed to as many resources as it may be (limits.subscriptions)";
-            return Ok(refuse(id, code::INVALID_PARAMS, text));
-        }
-        let subscribed = pin!(async { Ok(following.subscribe(&uri, asked.deadline).await) });
+        let subscribed = pin!(async { Ok(self.subscribe_to(asked, session, &uri).await) });
         match self.in_time(asked.deadline, subscribed).await? {
             Ok(()) => Ok(Local::Answer(empty(id), Ended::Result)),
             Err(NotSubscribed::Refused) => {
                 let text = "the server does not tell of changes of this resource";
                 Ok(refuse(id, code::INVALID_PARAMS, text))
             }
+            // To be told in band: neither gets better by trying again.
+            Err(limited @ (NotSubscribed::TooMany | NotSubscribed::Full)) => {
+                Ok(refuse(id, code::INVALID_PARAMS, &limited.to_string()))
+            }
             Err(NotSubscribed::Fault(fault)) => Err(fault),
+        }
+    }
+
+    async fn subscribe_to(&self, asked: &Asked<'_>, session: &Use, uri: &str) -> Result<(), NotSubscribed> {
+        loop {
+            let following = self.follow(asked, session);
+            following.subscribe(uri, self.limits.subscriptions, asked.deadline).await?;
+            // A newer credential may have come meanwhile, and what was not granted yet is not taken over.
+            if !session.has_left(&following) {
+                return Ok(());
+            }
         }
     }
 
@@ -115,6 +123,8 @@ impl Inner {
     pub(super) fn attend(&self, asked: &Asked<'_>, session: &Use) {
         if session.lacks_its_part() && !lists(session).is_empty() {
             self.follow(asked, session);
+        } else if session.is_followed_elsewhere(asked.principal) {
+            self.follow_anew(asked, session);
         } else {
             session.credential(asked.headers);
         }
@@ -125,7 +135,7 @@ impl Inner {
         let lists = lists(session);
         let join =
             |follower| asked.upstream.modern.feed.join(asked.principal, asked.headers, lists, follower);
-        session.follows_anew(join, &self.shutdown, asked.deadline);
+        session.follows_anew(asked.principal, join, &self.shutdown, asked.deadline);
     }
 
     /// A notification of the client.

@@ -3,15 +3,17 @@
 //! Owns joining once, from the first time that the session is to hear anything, and leaving with its end. Does not own the
 //! listening (`upstream::modern::feed`), nor where what is told waits (`notices`). Rules: A1.8, A2.1, B9.7, B9.8.
 
-use super::state::Session;
+use super::state::{Session, kind};
 use super::uses::Use;
+use crate::exchange::Principal;
 use crate::shutdown::Shutdown;
-use crate::translate::legacy_client::notify::Change;
-use crate::upstream::modern::feed::{Follower, Following};
+use crate::telemetry::metrics::Noticed;
+use crate::translate::legacy_client::notify::{Change, announce};
+use crate::upstream::modern::feed::{Follower, Following, Moved};
 use crate::wire::payload::Payload;
 use hyper::HeaderMap;
 use std::sync::{Arc, Weak};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 impl Use {
     /// Its part, which `join` takes if it has none yet.
@@ -32,35 +34,50 @@ impl Use {
         state.following.get_or_insert_with(|| joined.clone()).clone()
     }
 
-    /// Its caller has another credential from now on: so has its part, which `join` takes anew. Resources are subscribed to
-    /// there before the former part is given up. Without a part there is nothing to do.
+    /// Its caller has another credential from now on: so has its part, which `join` takes anew. The former part is kept until
+    /// what it heard is listened for in the new one, which tells what may have been missed. Without a part, or with one that is
+    /// this principal's, there is nothing to do.
     pub(in crate::downstream) fn follows_anew(
         &self,
+        principal: Principal,
         join: impl FnOnce(Weak<dyn Follower>) -> Following,
         shutdown: &Shutdown,
         deadline: Instant,
     ) {
-        if self.part().is_none() {
+        if self.part().is_none_or(|part| part.is_of(principal)) {
             return;
         }
         let follower: Arc<dyn Follower> = self.session().clone();
         let joined = Arc::new(join(Arc::downgrade(&follower)));
         let mut state = self.state();
-        if state.over {
+        if state.over || state.following.as_ref().is_none_or(|part| part.is_of(principal)) {
             return;
         }
-        let former = state.following.replace(joined.clone());
+        let Some(former) = state.following.replace(joined.clone()) else { return };
+        state.former = Arc::downgrade(&former);
+        // Under the lock: who unsubscribes does so before this, or in both.
+        let Moved { missed, stands } = joined.adopt(&former);
         drop(state);
-        let Some(former) = former else { return };
-        let upstream = self.common.upstream.clone();
-        // Owned by the tracker; ends when all have been acknowledged or refused, at the deadline, or with the drain.
+        for change in missed {
+            self.common.metrics.notice(kind(&change), Noticed::Synthesised);
+            self.heard(&change, &announce(&change));
+        }
+        // Owned by the tracker; ends when the new part stands or is left, at the deadline, or with the drain.
         drop(shutdown.spawn_until_drain(async move {
-            for uri in former.uris() {
-                if let Err(error) = joined.subscribe(&uri, deadline).await {
-                    tracing::warn!(%upstream, %error, "a subscription is lost with a session's former token");
-                }
-            }
+            let _ = timeout_at(deadline, stands).await;
+            drop(former);
         }));
+    }
+
+    /// Whether its part is another principal's than its caller's, who is not one that comes with what it had before.
+    pub(in crate::downstream) fn is_followed_elsewhere(&self, principal: Principal) -> bool {
+        let state = self.state();
+        state.is_newest(principal) && state.following.as_ref().is_some_and(|part| !part.is_of(principal))
+    }
+
+    /// Whether it has another part by now.
+    pub(in crate::downstream) fn has_left(&self, following: &Arc<Following>) -> bool {
+        self.part().is_some_and(|part| !Arc::ptr_eq(&part, following))
     }
 
     /// The client is ready to be told of changes.
@@ -82,9 +99,13 @@ impl Use {
     }
 
     pub(in crate::downstream) fn unsubscribe(&self, uri: &str) {
-        if let Some(following) = self.part() {
-            following.unsubscribe(uri);
+        // Of a part that is still kept as well, and under the lock, so that it is not taken over meanwhile.
+        let state = self.state();
+        let former = state.former.upgrade();
+        for part in [state.following.as_ref(), former.as_ref()].into_iter().flatten() {
+            part.unsubscribe(uri);
         }
+        drop(state);
     }
 
     fn part(&self) -> Option<Arc<Following>> {

@@ -25,7 +25,7 @@ use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -68,7 +68,16 @@ pub(super) struct State {
     pub(super) listens: bool,
     /// What it is told of, once it is told of anything.
     pub(super) following: Option<Arc<Following>>,
+    /// What it was told of before, with its caller's former credential, while that is still kept.
+    pub(super) former: Weak<Following>,
     work: Option<Box<Work>>,
+}
+
+impl State {
+    /// Whether this is the latest credential that it is used with.
+    pub(super) fn is_newest(&self, principal: Principal) -> bool {
+        self.accepted.0 == principal.name()
+    }
 }
 
 /// What is there only while something goes on.
@@ -111,6 +120,7 @@ impl Session {
                 accepted: (ticket.principal, None),
                 listens: how == SessionBegan::Rebuilt,
                 following: None,
+                former: Weak::new(),
                 work: None,
             }),
             uses: AtomicUsize::new(0),

@@ -16,6 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+/// A URI above this size is told as the subscription that it belongs to: many may keep it.
+const LONG: usize = 8 * 1024;
+
 pub(super) struct Hub {
     pub(super) principal: Principal,
     state: Mutex<State>,
@@ -79,12 +82,30 @@ impl Hub {
 
     /// Tells of a change that nobody may have heard of.
     pub(super) fn tell_missed(&self, feed: &Feed, change: &Change) {
-        (feed.changed)(self.principal, change);
         let audience = self.lock().audience(change);
+        self.tell_these(feed, audience, change);
+    }
+
+    /// The same to these alone.
+    pub(super) fn tell_these(
+        &self,
+        feed: &Feed,
+        these: impl IntoIterator<Item = Arc<dyn Follower>>,
+        change: &Change,
+    ) {
+        (feed.changed)(self.principal, change);
         let (kind, message) = (kind(change), announce(change));
-        for follower in audience {
+        for follower in these {
             feed.shared.metrics.notice(kind, Noticed::Synthesised);
             follower.tell(change, &message);
+        }
+    }
+
+    /// What is told of a change in the place of its own words, since those are many: which resources it concerns.
+    pub(super) fn in_short(&self, change: &Change) -> Option<Vec<Change>> {
+        match change {
+            Change::Updated(uri) if uri.len() > LONG => Some(self.lock().subscribed_above(uri)),
+            Change::Updated(_) | Change::Tools | Change::Prompts | Change::Resources => None,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::listen::{Heard, Listen};
 use super::plan::{End, Plan, Step};
 use super::state::Kind;
 use super::{Feed, NotSubscribed, late};
-use crate::translate::legacy_client::notify::{Acknowledged, Change};
+use crate::translate::legacy_client::notify::{Acknowledged, Change, announce};
 use crate::wire::payload::Payload;
 use std::sync::Arc;
 use std::time::Duration;
@@ -143,17 +143,40 @@ impl Line {
             self.feed.shared.metrics.listen_reconnected();
         }
         let missed = self.hub.lock().stands(self.kind, &listen.wish, honoured, gap);
+        self.lapsed(missed.lapsed);
         self.outgoing = self.standing.replace(listen);
         if let Some(away) = self.away.take() {
             away.over();
         }
-        for change in missed {
-            // Not collected: an equal one that comes is a later one.
-            self.hub.tell_missed(&self.feed, &change);
+        // Not collected: an equal one that comes is a later one.
+        missed.all.iter().for_each(|change| self.hub.tell_missed(&self.feed, change));
+        for (follower, change) in missed.moved {
+            self.hub.tell_these(&self.feed, [follower], &change);
+        }
+    }
+
+    /// The server has let go of what it had granted.
+    fn lapsed(&self, resources: usize) {
+        if resources > 0 {
+            tracing::warn!(
+                upstream = %self.feed.shared.settings.name,
+                resources,
+                "the upstream server keeps subscriptions to resources no more; legacy clients are told to look at them again"
+            );
         }
     }
 
     fn changed(&mut self, change: Change, message: Payload) {
+        match self.hub.in_short(&change) {
+            None => self.pass_on(change, message),
+            Some(changes) => changes.into_iter().for_each(|change| {
+                let message = announce(&change);
+                self.pass_on(change, message);
+            }),
+        }
+    }
+
+    fn pass_on(&mut self, change: Change, message: Payload) {
         let several = self.standing.is_some() && (self.opening.is_some() || self.outgoing.is_some());
         let now = Instant::now();
         let lately = self.told.is_some_and(|told| now < told + COLLECT);
@@ -198,7 +221,7 @@ impl Line {
             }
             End::Refused(fault) => {
                 tracing::debug!(upstream, %fault, "a listen was refused");
-                self.opening.as_ref().is_some_and(|listen| self.hub.lock().refused(&listen.wish))
+                self.refused()
             }
             End::Denied(fault) | End::Limited(fault, _) | End::Failed(fault) => {
                 tracing::debug!(upstream, %fault, "a listen failed");
@@ -214,6 +237,19 @@ impl Line {
         if is_away && self.away.is_none() && self.hub.lock().fit(self.kind).wanted {
             self.away = Some(Away::new(&self.feed, end));
         }
+    }
+
+    /// The server takes no such listen as a whole. Whether another is to be tried at once.
+    fn refused(&self) -> bool {
+        let Some(listen) = &self.opening else { return false };
+        let refused = match self.kind {
+            // Nothing could be left out.
+            Kind::Lists => return false,
+            Kind::Uris => self.hub.lock().refused(&listen.wish),
+        };
+        self.lapsed(refused.lost.len());
+        refused.lost.iter().for_each(|change| self.hub.tell_missed(&self.feed, change));
+        refused.again
     }
 
     fn tell_failed(&self, told: &NotSubscribed) {

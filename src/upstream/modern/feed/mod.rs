@@ -22,7 +22,7 @@ use super::Shared;
 use crate::exchange::{Fault, FaultKind, Principal};
 use crate::telemetry::metrics::Limit;
 use crate::translate::legacy_client::listen::METHOD;
-use crate::translate::legacy_client::notify::Change;
+use crate::translate::legacy_client::notify::{Change, announce};
 use crate::upstream::head::TRACE;
 use crate::upstream::transport::RequestHead;
 use crate::wire::payload::Payload;
@@ -30,8 +30,8 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use hub::Hub;
 use hyper::HeaderMap;
-use hyper::header::HeaderValue;
-use state::Subscribing;
+use hyper::header::{AUTHORIZATION, HeaderValue};
+use state::{Adopted, Subscribing};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use tokio::sync::oneshot;
@@ -65,12 +65,26 @@ pub struct Following {
     seat: u64,
 }
 
+/// What comes of taking over a former part.
+pub struct Moved {
+    /// What may have been missed, as far as it is listened for here already; the rest is told when it is.
+    pub missed: Vec<Change>,
+    /// Resolves when all of it is listened for here, or will not be.
+    pub stands: oneshot::Receiver<()>,
+}
+
 /// Why a subscription was not granted.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NotSubscribed {
     /// By the server: it does not honour this URI, or has no subscriptions at all (D100).
     #[error("the upstream server does not take a subscription to this resource")]
     Refused,
+    /// The session has as many as it may, with those that it waits for.
+    #[error("this session is subscribed to as many resources as it may be (limits.subscriptions)")]
+    TooMany,
+    /// All sessions of the principal together have.
+    #[error("the sessions of this client are subscribed to as many resources as the proxy listens for")]
+    Full,
     #[error(transparent)]
     Fault(Fault),
 }
@@ -78,9 +92,11 @@ pub enum NotSubscribed {
 impl PartialEq for NotSubscribed {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Refused, Self::Refused) => true,
+            (Self::Refused, Self::Refused) | (Self::TooMany, Self::TooMany) | (Self::Full, Self::Full) => {
+                true
+            }
             (Self::Fault(one), Self::Fault(other)) => one.kind == other.kind && one.text == other.text,
-            (Self::Refused, Self::Fault(_)) | (Self::Fault(_), Self::Refused) => false,
+            (Self::Refused | Self::TooMany | Self::Full | Self::Fault(_), _) => false,
         }
     }
 }
@@ -123,6 +139,16 @@ impl Feed {
         entry.insert(hub.clone());
         drop(self.shared.shutdown.spawn_until_drain(hub::run(self.clone(), hub.clone())));
         Following { feed: self.clone(), hub, seat }
+    }
+
+    /// Tells a principal's followers of a change that came in another way than on a listen (A2.5).
+    pub fn tell(&self, principal: Principal, change: &Change, message: &Payload) {
+        let hub = self.hubs.get(&principal).map(|hub| hub.clone());
+        let Some(hub) = hub else { return (self.changed)(principal, change) };
+        match hub.in_short(change) {
+            None => hub.tell(self, change, message),
+            Some(changes) => changes.iter().for_each(|change| hub.tell(self, change, &announce(change))),
+        }
     }
 
     /// Hubs now.
@@ -179,17 +205,17 @@ impl Feed {
 
 impl Following {
     /// Subscribes to a resource, and waits until the server has acknowledged it: until `deadline`, and for each listen that is
-    /// sent no longer than a handshake may take (`timeouts.initialize`). What was granted before is granted at once.
-    pub async fn subscribe(&self, uri: &str, deadline: Instant) -> Result<(), NotSubscribed> {
-        let subscribing = self.hub.lock().subscribe(self.seat, uri);
-        let answer = match subscribing {
+    /// sent no longer than a handshake may take (`timeouts.initialize`). What was granted before is granted at once. This
+    /// follower is subscribed to `most` at most.
+    pub async fn subscribe(&self, uri: &str, most: usize, deadline: Instant) -> Result<(), NotSubscribed> {
+        let subscribing = self.hub.lock().subscribe(self.seat, uri, most);
+        let limited = match subscribing {
             Subscribing::Granted => return Ok(()),
-            Subscribing::Full => {
-                self.feed.shared.metrics.front().limit(Limit::Subscriptions);
-                return Err(fault(FaultKind::Busy, "too many resource subscriptions"));
-            }
-            Subscribing::Wait(answer) => answer,
+            Subscribing::Wait(answer) => Ok(answer),
+            Subscribing::TooMany => Err(NotSubscribed::TooMany),
+            Subscribing::Full => Err(NotSubscribed::Full),
         };
+        let answer = limited.inspect_err(|_| self.feed.shared.metrics.front().limit(Limit::Subscriptions))?;
         self.hub.work.notify_one();
         let mut waiting = Waiting { hub: &self.hub, answer };
         tokio::select! {
@@ -203,6 +229,24 @@ impl Following {
         }
     }
 
+    /// Takes over what the follower had in its `former` part, which is to be kept until this one stands.
+    pub fn adopt(&self, former: &Self) -> Moved {
+        let uris = former.uris();
+        let Adopted { missed, lost, stands } = self.hub.lock().adopt(self.seat, &uris);
+        self.hub.work.notify_one();
+        if lost > 0 {
+            self.feed.shared.metrics.front().limit(Limit::Subscriptions);
+            let upstream = &self.feed.shared.settings.name;
+            tracing::warn!(upstream, lost, "subscriptions are lost with a session's former token: no room");
+        }
+        Moved { missed, stands }
+    }
+
+    /// Whose changes these are.
+    pub fn is_of(&self, principal: Principal) -> bool {
+        self.hub.principal == principal
+    }
+
     pub fn unsubscribe(&self, uri: &str) {
         self.hub.lock().unsubscribe(self.seat, uri);
         self.hub.work.notify_one();
@@ -214,9 +258,13 @@ impl Following {
     }
 
     /// The headers of a later request of the same principal: a listen that does not stand is opened with these from now
-    /// on, and one that was refused is tried again, if they are others than those that it was refused with.
+    /// on, and one that was refused is tried again, if they are others than those that it was refused with. Those of another
+    /// principal change nothing.
     pub fn credential(&self, headers: &HeaderMap) {
-        if self.hub.is_unwell() && self.hub.set_head(self.feed.head(headers)) {
+        if self.is_of(Principal::of(headers.get(AUTHORIZATION)))
+            && self.hub.is_unwell()
+            && self.hub.set_head(self.feed.head(headers))
+        {
             self.hub.lock().prod();
             self.hub.work.notify_one();
         }

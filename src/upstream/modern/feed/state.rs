@@ -3,7 +3,7 @@
 //! Owns the followers and what they want together, and how the listens that stand compare to that. Pure; the lock around it
 //! is `hub`'s, the listens are `line`'s, resources are looked after in `uris`. Rules: A1.8, B9.2, B9.7; vectors D98-D100.
 
-use super::uris::{Uris, Wished};
+use super::uris::{Refused, Uris, Wished};
 use super::{Follower, Lists, NotSubscribed};
 use crate::translate::legacy_client::notify::{Acknowledged, Change};
 use std::collections::HashMap;
@@ -17,6 +17,8 @@ pub(super) struct State {
     counts: [usize; 3],
     /// The listen that stands asked for these.
     asked: Lists,
+    /// And the server tells of these.
+    held: Lists,
     uris: Uris,
     /// Somebody has come, or a newer credential, since this was looked at.
     prodded: bool,
@@ -27,8 +29,32 @@ pub(super) struct State {
 struct Seat {
     follower: Weak<dyn Follower>,
     lists: Lists,
+    /// It has come from another hub, and of these something may have been missed on its way.
+    behind: Lists,
+    /// Told when everything stands that it has come with.
+    moved: Option<oneshot::Sender<()>>,
     /// What it was granted.
     uris: Vec<Arc<str>>,
+}
+
+/// What must be told when a listen stands, because nobody has listened for it for a while, or will any more.
+#[derive(Default)]
+pub(super) struct Missed {
+    /// To everyone whom it concerns.
+    pub(super) all: Vec<Change>,
+    /// To those alone who have come from another hub.
+    pub(super) moved: Vec<(Arc<dyn Follower>, Change)>,
+    /// Subscriptions that were granted and that the server keeps no more.
+    pub(super) lapsed: usize,
+}
+
+/// A follower that came from another hub.
+pub(super) struct Adopted {
+    /// Stands here already, so that it is to be looked at now.
+    pub(super) missed: Vec<Change>,
+    /// Resources for which there is no room here.
+    pub(super) lost: usize,
+    pub(super) stands: oneshot::Receiver<()>,
 }
 
 /// What one of the two listens is for (B9.7).
@@ -62,7 +88,9 @@ pub(super) struct Fit {
 pub(super) enum Subscribing {
     Granted,
     Wait(oneshot::Receiver<Result<(), NotSubscribed>>),
-    /// `most` URIs, or the bytes that they may have.
+    /// The follower has as many as it may.
+    TooMany,
+    /// `most` URIs of all followers, or the bytes that they may have.
     Full,
 }
 
@@ -74,6 +102,7 @@ impl State {
             next_seat: 0,
             counts: [0; 3],
             asked: Lists::default(),
+            held: Lists::default(),
             uris: Uris::new(most),
             prodded: false,
             closed: false,
@@ -87,7 +116,8 @@ impl State {
         }
         let number = self.next_seat;
         self.next_seat += 1;
-        self.seats.insert(number, Seat { follower, lists, uris: Vec::new() });
+        let (behind, moved) = (Lists::default(), None);
+        self.seats.insert(number, Seat { follower, lists, behind, moved, uris: Vec::new() });
         self.count(lists, 1);
         self.prodded = true;
         Some(number)
@@ -99,15 +129,46 @@ impl State {
         seat.uris.iter().for_each(|uri| self.uris.unwant(number, uri));
     }
 
-    pub(super) fn subscribe(&mut self, number: u64, uri: &str) -> Subscribing {
+    /// What a follower had in another hub, which it has left for this one.
+    pub(super) fn adopt(&mut self, number: u64, uris: &[Box<str>]) -> Adopted {
+        let (moved, stands) = oneshot::channel();
+        let mut adopted = Adopted { missed: Vec::new(), lost: 0, stands };
+        let Some(seat) = self.seats.get_mut(&number) else { return adopted };
+        seat.behind = seat.lists.without(self.asked);
+        adopted.missed = changes(seat.lists.and(self.held));
+        for uri in uris {
+            let Some((uri, held)) = self.uris.adopt(number, uri) else {
+                adopted.lost += 1;
+                continue;
+            };
+            if held {
+                adopted.missed.push(Change::Updated(Box::from(&*uri)));
+            }
+            if !seat.uris.contains(&uri) {
+                seat.uris.push(uri);
+            }
+        }
+        seat.moved = Some(moved);
+        self.settle();
+        adopted
+    }
+
+    /// A follower has `most` at most, with those that it waits for.
+    pub(super) fn subscribe(&mut self, number: u64, uri: &str, most: usize) -> Subscribing {
         let Some(seat) = self.seats.get_mut(&number) else { return Subscribing::Full };
-        if seat.uris.iter().any(|known| **known == *uri) {
+        let is_known = seat.uris.iter().any(|known| **known == *uri);
+        if is_known && !self.uris.is_lapsed(uri) {
             // Where the listen has broken off just now it is opened again, and the gap made good.
             return Subscribing::Granted;
         }
+        if !is_known && seat.uris.len() + self.uris.waited_for_by(number, uri) >= most {
+            return Subscribing::TooMany;
+        }
         match self.uris.want(number, uri) {
             Wished::Held(uri) => {
-                seat.uris.push(uri);
+                if !is_known {
+                    seat.uris.push(uri);
+                }
                 Subscribing::Granted
             }
             Wished::Wait(answer) => Subscribing::Wait(answer),
@@ -161,40 +222,59 @@ impl State {
 
     /// A listen has been acknowledged, and stands instead of the one before. Whoever waited is told. After a gap: what
     /// those must look at again who relied on it.
-    pub(super) fn stands(
-        &mut self,
-        kind: Kind,
-        wish: &Wish,
-        honoured: &Acknowledged,
-        gap: bool,
-    ) -> Vec<Change> {
-        match kind {
-            Kind::Lists => {
-                let held =
-                    Lists { tools: honoured.tools, prompts: honoured.prompts, resources: honoured.resources };
-                self.asked = wish.lists;
-                let missed = if gap { held.and(wish.lists).and(self.lists()) } else { Lists::default() };
-                let changes = [
-                    (missed.tools, Change::Tools),
-                    (missed.prompts, Change::Prompts),
-                    (missed.resources, Change::Resources),
-                ];
-                changes.into_iter().filter_map(|(missed, change)| missed.then_some(change)).collect()
+    pub(super) fn stands(&mut self, kind: Kind, wish: &Wish, honoured: &Acknowledged, gap: bool) -> Missed {
+        let missed = match kind {
+            Kind::Lists => self.lists_stand(wish.lists, honoured, gap),
+            Kind::Uris => {
+                let (all, lapsed) = self.uris.stand(wish, honoured, gap, |seat, uri| {
+                    let Some(seat) = self.seats.get_mut(&seat) else { return false };
+                    if !seat.uris.contains(uri) {
+                        seat.uris.push(uri.clone());
+                    }
+                    true
+                });
+                Missed { all, lapsed, ..Missed::default() }
             }
-            Kind::Uris => self.uris.stand(wish, honoured, gap, |seat, uri| {
-                let Some(seat) = self.seats.get_mut(&seat) else { return false };
-                if !seat.uris.contains(uri) {
-                    seat.uris.push(uri.clone());
-                }
-                true
-            }),
+        };
+        self.settle();
+        missed
+    }
+
+    fn lists_stand(&mut self, asked: Lists, honoured: &Acknowledged, gap: bool) -> Missed {
+        let honoured =
+            Lists { tools: honoured.tools, prompts: honoured.prompts, resources: honoured.resources };
+        (self.asked, self.held) = (asked, honoured.and(asked));
+        let mut missed = Missed::default();
+        for seat in self.seats.values_mut() {
+            let behind = seat.behind.and(self.held);
+            seat.behind = seat.behind.without(asked);
+            // After a gap they are told with the others.
+            if let Some(follower) = (!gap && !behind.is_empty()).then(|| seat.follower.upgrade()).flatten() {
+                missed.moved.extend(changes(behind).into_iter().map(|change| (follower.clone(), change)));
+            }
+        }
+        if gap {
+            missed.all = changes(self.held.and(self.lists()));
+        }
+        missed
+    }
+
+    /// Those who have come from another hub are told when there is nothing left that they need that one for.
+    fn settle(&mut self) {
+        for seat in self.seats.values_mut().filter(|seat| seat.moved.is_some()) {
+            if seat.behind.is_empty()
+                && seat.uris.iter().all(|uri| self.uris.is_asked(uri))
+                && let Some(moved) = seat.moved.take()
+            {
+                let _ = moved.send(());
+            }
         }
     }
 
     /// No listen stands any more.
     pub(super) fn falls(&mut self, kind: Kind) {
         match kind {
-            Kind::Lists => self.asked = Lists::default(),
+            Kind::Lists => (self.asked, self.held) = (Lists::default(), Lists::default()),
             Kind::Uris => self.uris.fall(),
         }
     }
@@ -209,8 +289,8 @@ impl State {
         self.uris.deny(told);
     }
 
-    /// The server refuses a listen as a whole. Whether something is left to be asked for at once.
-    pub(super) fn refused(&mut self, wish: &Wish) -> bool {
+    /// The server refuses a listen as a whole.
+    pub(super) fn refused(&mut self, wish: &Wish) -> Refused {
         self.uris.refused(wish)
     }
 
@@ -240,6 +320,11 @@ impl State {
         }
         gone.into_iter().for_each(|number| self.leave(number));
         audience
+    }
+
+    /// The resources subscribed to that an update concerns.
+    pub(super) fn subscribed_above(&self, uri: &str) -> Vec<Change> {
+        self.uris.above(uri).into_iter().map(|(uri, _)| Change::Updated(Box::from(&**uri))).collect()
     }
 
     pub(super) fn prod(&mut self) {
@@ -276,6 +361,15 @@ impl State {
             *count = count.saturating_add_signed(by);
         }
     }
+}
+
+fn changes(lists: Lists) -> Vec<Change> {
+    let all = [
+        (lists.tools, Change::Tools),
+        (lists.prompts, Change::Prompts),
+        (lists.resources, Change::Resources),
+    ];
+    all.into_iter().filter_map(|(is_meant, change)| is_meant.then_some(change)).collect()
 }
 
 #[cfg(test)]

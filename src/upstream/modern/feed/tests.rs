@@ -192,7 +192,7 @@ fn updated(uri: &str) -> Change {
 /// Subscribes while the server acknowledges as much as `honoured` names.
 async fn subscribed(stage: &mut Stage, following: &Following, uri: &str) -> Stream {
     let serve = async { stage.listen().await.acknowledge().await };
-    let (granted, stream) = tokio::join!(following.subscribe(uri, soon()), serve);
+    let (granted, stream) = tokio::join!(following.subscribe(uri, 100, soon()), serve);
     assert_eq!(granted, Ok(()));
     stream
 }
@@ -253,8 +253,8 @@ async fn a_subscription_waits_for_its_acknowledgement() {
         asked.open().await.acknowledge(r#"{"resourceSubscriptions":["file:///a"]}"#).await
     };
     let (a, b, mut stream) = tokio::join!(
-        following.subscribe("file:///a", soon()),
-        following.subscribe("file:///b", soon()),
+        following.subscribe("file:///a", 100, soon()),
+        following.subscribe("file:///b", 100, soon()),
         serve
     );
     assert_eq!((a, b), (Ok(()), Err(NotSubscribed::Refused)));
@@ -264,7 +264,7 @@ async fn a_subscription_waits_for_its_acknowledgement() {
     assert_eq!(session.told().await, [updated("file:///a/1")]);
     // Another session of the same principal needs no listen for it.
     let (second, _session) = stage.join(NONE);
-    assert_eq!(second.subscribe("file:///a", soon()).await, Ok(()));
+    assert_eq!(second.subscribe("file:///a", 100, soon()).await, Ok(()));
     following.unsubscribe("file:///a");
     stream.updated("file:///a").await;
     assert_eq!(session.told().await, []);
@@ -297,7 +297,7 @@ async fn while_two_listens_overlap_a_change_is_told_once() {
         first.updated("a/1").await;
         second
     };
-    let (granted, mut second) = tokio::join!(following.subscribe("b", soon()), serve);
+    let (granted, mut second) = tokio::join!(following.subscribe("b", 100, soon()), serve);
     assert_eq!(granted, Ok(()));
     let mut told = session.told().await;
     told.sort_by_key(|change| format!("{change:?}"));
@@ -317,7 +317,7 @@ async fn thousands_of_sessions_share_their_listens() {
     let sessions: Vec<_> = (0..5000).map(|_| stage.join(TOOLS)).collect();
     let mut lists = stage.listen().await.acknowledge().await;
     assert_eq!(stage.feed.len(), 1);
-    let first = sessions.iter().map(|(following, _)| following.subscribe("a", soon()));
+    let first = sessions.iter().map(|(following, _)| following.subscribe("a", 100, soon()));
     let all = futures_util::future::join_all(first);
     let (granted, _uris) = tokio::join!(all, async { stage.listen().await.acknowledge().await });
     assert!(granted.iter().all(Result::is_ok));
@@ -342,9 +342,9 @@ async fn a_server_without_listens_is_left_alone() {
         }
         stage.no_listen_for(Duration::from_secs(3600)).await;
         let serve = async { stage.listen().await.refuse(-32601).await };
-        let (refused, ()) = tokio::join!(following.subscribe("a", soon()), serve);
+        let (refused, ()) = tokio::join!(following.subscribe("a", 100, soon()), serve);
         assert_eq!(refused, Err(NotSubscribed::Refused), "{status}");
-        assert_eq!(following.subscribe("a", soon()).await, Err(NotSubscribed::Refused), "{status}");
+        assert_eq!(following.subscribe("a", 100, soon()).await, Err(NotSubscribed::Refused), "{status}");
         assert!(following.uris().is_empty());
         assert_eq!(session.told().await, []);
         stage.no_listen_for(Duration::from_secs(3600)).await;
@@ -359,7 +359,7 @@ async fn a_refused_credential_waits_for_a_newer_one() {
     stage.listen().await.answer("401 Unauthorized", "WWW-Authenticate: Bearer x\r\n", "").await;
     stage.no_listen_for(Duration::from_secs(3600)).await;
     let serve = async { stage.listen().await.answer("403 Forbidden", "", "").await };
-    let (denied, ()) = tokio::join!(following.subscribe("a", soon()), serve);
+    let (denied, ()) = tokio::join!(following.subscribe("a", 100, soon()), serve);
     let Err(NotSubscribed::Fault(fault)) = denied else { panic!("{denied:?}") };
     assert!(matches!(fault.kind, FaultKind::Unauthorized { status: 403, .. }), "{fault:?}");
     stage.no_listen_for(Duration::from_secs(3600)).await;
@@ -386,6 +386,19 @@ async fn a_refused_credential_waits_for_a_newer_one() {
     stage.no_listen_for(Duration::from_secs(3600)).await;
 }
 
+/// Invariant 2: what listens for one principal never goes out in the credential of another, as that of a session which has
+/// moved and is used with both.
+#[tokio::test(start_paused = true)]
+async fn inv2_a_credential_of_another_principal_is_not_listened_with() {
+    let mut stage = Stage::new();
+    let (following, _session) = stage.join(TOOLS);
+    stage.listen().await.answer("401 Unauthorized", "", "").await;
+    stage.no_listen_for(Duration::from_secs(3600)).await;
+    following.credential(&headers("Bearer b"));
+    following.credential(&HeaderMap::new());
+    stage.no_listen_for(Duration::from_secs(3600)).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_limits_the_rate_is_left_alone_for_so_long() {
     let mut stage = Stage::new();
@@ -395,10 +408,10 @@ async fn a_server_that_limits_the_rate_is_left_alone_for_so_long() {
     let _stream = stage.listen().await.acknowledge().await;
     assert!(before.elapsed() >= Duration::from_secs(90), "{:?}", before.elapsed());
     let serve = async { stage.listen().await.answer("503 Busy", "Retry-After: 90\r\n", "").await };
-    let (limited, ()) = tokio::join!(following.subscribe("a", soon()), serve);
+    let (limited, ()) = tokio::join!(following.subscribe("a", 100, soon()), serve);
     assert!(matches!(limited, Err(NotSubscribed::Fault(_))), "{limited:?}");
     let before = Instant::now();
-    assert!(following.subscribe("a", soon()).await.is_err());
+    assert!(following.subscribe("a", 100, soon()).await.is_err());
     assert_eq!(before.elapsed(), Duration::ZERO, "nobody waits for that");
     stage.no_listen_for(Duration::from_secs(3600)).await;
 }
@@ -410,7 +423,7 @@ async fn a_silent_server_is_waited_for_but_not_by_the_client() {
     let (following, session) = stage.join(NONE);
     let serve = async { stage.listen().await.open().await };
     let before = Instant::now();
-    let (late, stream) = tokio::join!(following.subscribe("a", soon()), serve);
+    let (late, stream) = tokio::join!(following.subscribe("a", 100, soon()), serve);
     let Err(NotSubscribed::Fault(fault)) = late else { panic!("{late:?}") };
     assert_eq!(fault.kind, FaultKind::Timeout);
     assert_eq!(before.elapsed(), PATIENCE, "timeouts.initialize");
@@ -418,7 +431,7 @@ async fn a_silent_server_is_waited_for_but_not_by_the_client() {
     // Whoever tries again has it tried again; and the deadline of the caller holds too.
     let serve = async { stage.listen().await };
     let (late, _asked) =
-        tokio::join!(following.subscribe("a", Instant::now() + Duration::from_millis(100)), serve);
+        tokio::join!(following.subscribe("a", 100, Instant::now() + Duration::from_millis(100)), serve);
     assert!(matches!(late, Err(NotSubscribed::Fault(_))), "{late:?}");
     assert_eq!(before.elapsed(), PATIENCE + Duration::from_millis(100));
     drop(stream);
@@ -521,8 +534,11 @@ async fn a_refused_uri_is_refused_alone() {
         }
         streams
     };
-    let (bad, good, _streams) =
-        tokio::join!(following.subscribe("bad", soon()), following.subscribe("good", soon()), serve);
+    let (bad, good, _streams) = tokio::join!(
+        following.subscribe("bad", 100, soon()),
+        following.subscribe("good", 100, soon()),
+        serve
+    );
     assert_eq!((bad, good), (Err(NotSubscribed::Refused), Ok(())));
     stage.no_listen_for(Duration::from_secs(3600)).await;
 }
@@ -562,7 +578,7 @@ async fn the_drain_ends_it() {
         let _asked = stage.listen().await;
         stage.shutdown.drain();
     };
-    let (drained, ()) = tokio::join!(following.subscribe("a", soon()), drain);
+    let (drained, ()) = tokio::join!(following.subscribe("a", 100, soon()), drain);
     let Err(NotSubscribed::Fault(fault)) = drained else { panic!("{drained:?}") };
     assert_eq!(fault.kind, FaultKind::Draining);
     assert_eq!(stage.shutdown.finished().await, crate::shutdown::Ending::Drained);
@@ -611,7 +627,7 @@ async fn sessions_that_come_and_go_at_a_server_that_does_not_keep_still() {
             drop(follower);
             let uri = format!("u:{}", n % 7);
             let waited =
-                following.subscribe(&uri, Instant::now() + Duration::from_millis(50 * (n % 5))).await;
+                following.subscribe(&uri, 100, Instant::now() + Duration::from_millis(50 * (n % 5))).await;
             if n % 3 == 0 && waited.is_ok() {
                 following.unsubscribe(&uri);
             }
