@@ -23,6 +23,7 @@ mod initialize;
 mod large;
 mod levels;
 mod listening;
+mod mended;
 mod mirror;
 mod odd;
 mod output;
@@ -43,4 +44,5 @@ mod subscribing;
 #[path = "../support/mod.rs"]
 mod support;
 mod tokens;
+mod told;
 mod weather;

@@ -13,6 +13,7 @@ pub mod http1;
 pub mod legacy;
 pub mod listener;
 pub mod listens;
+pub mod log;
 pub mod modern;
 pub mod net;
 pub mod old;
