@@ -19,7 +19,7 @@ use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{FrontMetrics, Limit};
 use crate::upstream::Upstream;
 use crate::upstream::modern::is_event_stream;
-use crate::wire::headers::ContentType;
+use crate::wire::headers::{ContentType, MCP_SESSION_ID};
 use crate::wire::json;
 use crate::wire::jsonrpc::{self, Message, Request, code};
 use crate::wire::method::Method;
@@ -45,6 +45,8 @@ pub(super) struct Inner {
     pub(super) limits: Limits,
     pub(super) timeouts: FrontTimeouts,
     requests: Arc<Semaphore>,
+    /// For what lets go of a place where all are taken: a session's answers, cancellations and ends.
+    reserve: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     pub(super) shutdown: Shutdown,
     pub(super) metrics: Arc<FrontMetrics>,
@@ -66,8 +68,10 @@ impl Front {
             sessions.insert(upstream.settings.name.clone(), table);
         }
         let requests = Arc::new(Semaphore::new(limits.requests.min(Semaphore::MAX_PERMITS)));
+        let reserve = Arc::new(Semaphore::new((limits.requests / 8).clamp(8, 64)));
         let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
-        let inner = Inner { relay, limits, timeouts, requests, streams, shutdown, metrics, sessions };
+        let inner =
+            Inner { relay, limits, timeouts, requests, reserve, streams, shutdown, metrics, sessions };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -124,6 +128,11 @@ impl Inner {
     }
 }
 
+/// Whether a message keeps no place for long: it is no request, of which an array may hold some.
+fn is_short(text: &Bytes, limits: json::Limits) -> bool {
+    matches!(jsonrpc::parse(text.clone(), limits), Ok(Message::Notification(_) | Message::Response(_)))
+}
+
 /// A response, and the request's place among those in work.
 type Answered = (Response<FrontBody>, Option<OwnedSemaphorePermit>);
 
@@ -139,10 +148,12 @@ impl Inner {
         }
         let (head, body) = request.into_parts();
         // Before the body, so that bodies count among the requests in work.
-        let Ok(place) = self.requests.clone().try_acquire_owned() else {
+        let place = self.place();
+        let reserve = if place.is_none() { self.reserved(&head.headers) } else { None };
+        if place.is_none() && reserve.is_none() {
             let refusal = self.no_place();
             return Err(refusal.with_id(Box::pin(self.reader().glance(body)).await));
-        };
+        }
         let text = self.reader().read(&head.headers, body).await?;
         let content_type = head.headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()));
         let encoded = head.headers.get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
@@ -156,7 +167,11 @@ impl Inner {
             )
             .with_id(jsonrpc::find_id(&text)));
         }
-        let mut place = Some(place);
+        let limits = json::Limits { nesting: self.limits.nesting, members: self.limits.members };
+        if reserve.is_some() && !is_short(&text, limits) {
+            return Err(self.no_place().with_id(jsonrpc::find_id(&text)));
+        }
+        let mut place = place.or(reserve);
         let response = self.message(upstream, head.headers, text, record, &mut place).await?;
         Ok((response, place))
     }
@@ -173,13 +188,18 @@ impl Inner {
         let place = if verb == HttpMethod::GET {
             self.stream_place()?
         } else {
-            self.requests.clone().try_acquire_owned().map_err(|_| self.no_place())?
+            self.place().or_else(|| self.reserved(headers)).ok_or_else(|| self.no_place())?
         };
         if let Some(response) = self.legacy_verb(upstream, verb, headers, record).await? {
             return Ok((response, Some(place)));
         }
         let text = "only POST is served here, and to legacy clients GET and DELETE in a session";
         Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, code::INVALID_REQUEST, "http-method", text))
+    }
+
+    /// A place where all are taken, for a message in a session.
+    fn reserved(&self, headers: &HeaderMap) -> Place {
+        headers.contains_key(MCP_SESSION_ID).then(|| self.reserve.clone().try_acquire_owned().ok()).flatten()
     }
 
     /// One more place among the requests in work.

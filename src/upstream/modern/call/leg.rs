@@ -152,12 +152,12 @@ impl Course<'_> {
         }
     }
 
-    /// As grave as the client has asked for; one that has asked for nothing takes what comes.
+    /// As grave as the client has asked for; one that has asked for nothing takes what comes. Without a level that the
+    /// revisions know it is no log message.
     fn wants(&self, told: &Notification) -> bool {
-        let Some(wanted) = self.level() else { return true };
         let level = told.params.body().and_then(|body| body.object.first(&told.text, "level"));
         let level = level.and_then(|span| LogLevel::parse(&string(&told.text, span)?));
-        level.is_none_or(|level| level >= wanted)
+        level.is_some_and(|level| self.level().is_none_or(|wanted| level >= wanted))
     }
 
     fn level(&self) -> Option<LogLevel> {
