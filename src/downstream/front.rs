@@ -64,7 +64,13 @@ impl Front {
     ) -> Result<Self, SealError> {
         let mut sessions = HashMap::new();
         for upstream in relay.upstreams().iter().filter(|upstream| upstream.settings.legacy_clients) {
-            let table = Sessions::new(&upstream.settings, &limits, &shutdown, upstream.metrics.clone())?;
+            let table = Sessions::new(
+                &upstream.settings,
+                &limits,
+                timeouts.keep_alive,
+                &shutdown,
+                upstream.metrics.clone(),
+            )?;
             sessions.insert(upstream.settings.name.clone(), table);
         }
         let requests = Arc::new(Semaphore::new(limits.requests.min(Semaphore::MAX_PERMITS)));

@@ -184,3 +184,21 @@ async fn inv5_resources_of_one_caller() {
     pass(30_000).await;
     other.subscribe("file:///c").await.result();
 }
+
+/// Invariant 5: the sessions of one client together have as many as the proxy listens for. Said in band: it gets no better by
+/// trying again, and a client would take a 503 for the end of its transport.
+#[tokio::test(start_paused = true)]
+async fn inv5_more_than_the_proxy_listens_for() {
+    let stage = Stage::new().await;
+    let user = stage.latest().await;
+    let long = |n: usize| format!("file:///{n}/{}", "x".repeat(200_000));
+    for n in 0..2 {
+        user.subscribe(&long(n)).await.result();
+    }
+    let done = user.subscribe(&long(2)).await;
+    assert_eq!(done.status, 200, "{}", done.raw);
+    done.is_answered_error(-32602);
+    user.unsubscribe(&long(0)).await.result();
+    pass(10_000).await;
+    user.subscribe(&long(2)).await.result();
+}

@@ -1,13 +1,15 @@
 //! What a session is told of: its part in what its principal listens to at the server.
 //!
-//! Owns joining once, from the first time that the session is to hear anything, and leaving with its end. Does not own the
-//! listening (`upstream::modern::feed`), nor where what is told waits (`notices`). Rules: A1.8, A2.1, B9.7, B9.8.
+//! Owns joining once, from the first time that the session is to hear anything, moving with its caller's credential, leaving
+//! with its end, and taking what is told. Does not own the listening (`upstream::modern::feed`), nor where what is told waits
+//! (`notices`). Rules: A1.8, A2.1, B9.7, B9.8.
 
-use super::state::{Session, kind};
+use super::notices::Added;
+use super::state::{Session, wake};
 use super::uses::Use;
 use crate::exchange::Principal;
 use crate::shutdown::Shutdown;
-use crate::telemetry::metrics::Noticed;
+use crate::telemetry::metrics::{NoticeKind, Noticed, ReplayDropped};
 use crate::translate::legacy_client::notify::{Change, announce};
 use crate::upstream::modern::feed::{Follower, Following, Moved};
 use crate::wire::payload::Payload;
@@ -113,8 +115,58 @@ impl Use {
     }
 }
 
+impl Session {
+    /// Something has changed at the server. Told when the client's own stream is there to tell it.
+    pub(super) fn heard(&self, change: &Change, message: &Payload) {
+        let told = self.live(|work| {
+            let taken = work.notices.add(change, message, self.common.bounds.resources);
+            let own = work.rows.own().filter(|row| row.is_attached());
+            (taken, own.is_some(), own.and_then(|row| row.take_waker()))
+        });
+        let Some((taken, read, waker)) = told else { return };
+        let kind = kind(change);
+        match taken {
+            Added::New if read => {}
+            Added::New => self.common.metrics.notice(kind, Noticed::Kept),
+            Added::Merged => self.common.metrics.notice(kind, Noticed::Merged),
+            Added::Full => {
+                self.common.metrics.replay_dropped(ReplayDropped::Notice);
+                tracing::warn!(
+                    upstream = %self.common.upstream,
+                    "a notice is dropped: as many resources as limits.subscriptions have changed that the client was not told of"
+                );
+            }
+        }
+        wake(waker);
+    }
+
+    /// Nobody listened for it for a while: what may have changed meanwhile is told, to be sure (B9.7).
+    pub(super) fn missed(&self) {
+        let offers = self.offers;
+        let lists = [
+            (offers.tools_changed, Change::Tools),
+            (offers.prompts_changed, Change::Prompts),
+            (offers.resources_changed, Change::Resources),
+        ];
+        for (_, change) in lists.iter().filter(|(offered, _)| *offered) {
+            let most = self.common.bounds.resources;
+            self.live(|work| work.notices.add(change, &announce(change), most));
+            self.common.metrics.notice(kind(change), Noticed::Synthesised);
+        }
+    }
+}
+
 impl Follower for Session {
     fn tell(&self, change: &Change, message: &Payload) {
         self.heard(change, message);
+    }
+}
+
+pub(super) fn kind(change: &Change) -> NoticeKind {
+    match change {
+        Change::Tools => NoticeKind::Tools,
+        Change::Prompts => NoticeKind::Prompts,
+        Change::Resources => NoticeKind::Resources,
+        Change::Updated(_) => NoticeKind::Updated,
     }
 }

@@ -87,6 +87,7 @@ impl Sessions {
     pub(in crate::downstream) fn new(
         upstream: &config::Upstream,
         front: &config::Limits,
+        keep_alive: Duration,
         shutdown: &Shutdown,
         metrics: Arc<UpstreamMetrics>,
     ) -> Result<Arc<Self>, SealError> {
@@ -102,6 +103,7 @@ impl Sessions {
             replay: settings.replay,
             ahead_events: front.events,
             ahead_bytes: front.event_bytes,
+            again: keep_alive,
             resources: front.subscriptions,
         };
         let common = Arc::new(Common {
@@ -282,8 +284,15 @@ impl Sessions {
             }
         }
         for key in keys {
-            if let Some((_, session)) = self.table.remove_if(&key, |_, session| expired(session)) {
-                self.bury(key);
+            // Its id is used up before it is out of the table, so that nobody rebuilds it in between.
+            let over = |_: &Key, session: &Arc<Session>| {
+                let over = expired(session);
+                if over {
+                    self.bury(key);
+                }
+                over
+            };
+            if let Some((_, session)) = self.table.remove_if(&key, over) {
                 session.end(SessionEnd::Idle);
             }
         }

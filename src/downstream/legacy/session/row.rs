@@ -1,18 +1,20 @@
 //! One event stream of a session: what it has said, and how far its reader has come.
 //!
-//! Owns the events of one stream, their ids, the answers that are still owed on it, and its one reader. Pure state under its
-//! session's lock; `rows` bounds all of a session's streams together, `track` waits. Rules: A12.19, A13.5, B14.
+//! Owns the events of one stream, their ids, the answers that are still owed on it, and its one reader, which takes them in
+//! `reading`. Pure state under its session's lock; `rows` bounds all of a session's streams together, `track` waits. Rules: A12.19, A13.5, B14.
 
 use super::event;
 pub(super) use super::event::Kind;
-use super::large::{Large, Next};
+use super::large::Large;
 use crate::telemetry::metrics::Ended;
 use crate::wire::jsonrpc::Id;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::task::Waker;
 use tokio::time::Instant;
+
+mod reading;
 
 pub(super) type Ids = SmallVec<[Id; 1]>;
 pub(super) type Wakers = SmallVec<[Waker; 1]>;
@@ -40,6 +42,7 @@ pub(super) struct Kept {
     pub(super) weight: Weight,
     /// As it goes out; nothing of an answer that is lost.
     pub(super) bytes: Bytes,
+    came: Instant,
 }
 
 /// Who reads.
@@ -224,7 +227,7 @@ impl Row {
         self.last += 1;
         let bytes = event::of(self.kind, self.number, self.last, parts);
         self.bytes += bytes.len();
-        self.kept.push_back(Kept { n: self.last, age, weight, bytes });
+        self.kept.push_back(Kept { n: self.last, age, weight, bytes, came: Instant::now() });
     }
 
     /// A piece of the result of `id`.
@@ -270,7 +273,7 @@ impl Row {
         self.large = None;
         self.bytes += bytes.len();
         let at = self.kept.partition_point(|kept| kept.n < n);
-        self.kept.insert(at, Kept { n, age, weight, bytes });
+        self.kept.insert(at, Kept { n, age, weight, bytes, came: Instant::now() });
     }
 
     fn lost(&mut self, id: Id, n: u64, age: u64) {
@@ -301,143 +304,5 @@ impl Row {
         let kept = self.kept.remove(at)?;
         self.bytes -= kept.bytes.len();
         Some(kept.n <= self.taken)
-    }
-
-    /// A reader in the place of the one before. `after`: the last event that its client has; else it gets what none has had.
-    pub(super) fn attach(&mut self, generation: u64, after: Option<u64>) -> Option<Waker> {
-        let at = after.unwrap_or(self.taken).min(self.last);
-        self.lose_begun();
-        if self.kind == Kind::Own {
-            self.over = None;
-        }
-        let former = self.reader.replace(Attached { generation, at, waker: None });
-        former.and_then(|former| former.waker)
-    }
-
-    /// The reader has gone, and with it, perhaps, a result that it had the beginning of. `None`: it was not the present one.
-    pub(super) fn detach(&mut self, generation: u64) -> Option<bool> {
-        if !self.is_read_by(generation) {
-            return None;
-        }
-        self.reader = None;
-        if self.kind == Kind::Own {
-            self.over = Some(Instant::now());
-        }
-        Some(self.lose_begun())
-    }
-
-    /// Whoever had the beginning of a large result is gone. Whether the result is lost with it.
-    fn lose_begun(&mut self) -> bool {
-        let Some(large) = self.large.as_mut().filter(|large| large.is_begun()) else { return false };
-        let (id, n, age) = (large.id.clone(), large.n, large.age);
-        if let Some(bytes) = large.joined() {
-            self.stand(n, age, Weight::Answer(id), bytes);
-            return false;
-        }
-        !large.rewind() && self.lose_large()
-    }
-
-    pub(super) fn is_read_by(&self, generation: u64) -> bool {
-        self.reader.as_ref().is_some_and(|reader| reader.generation == generation)
-    }
-
-    /// An event without data, for a client that has had none: where it stands, and how long to wait before it comes back.
-    pub(super) fn prime(&self, generation: u64) -> Option<Bytes> {
-        let reader = self.reader.as_ref().filter(|reader| reader.generation == generation)?;
-        Some(event::priming(self.kind, self.number, reader.at))
-    }
-
-    pub(super) fn gap(&self) -> Gap {
-        match &self.large {
-            Some(large) if large.is_begun() && large.is_between() => Gap::Lines,
-            Some(large) if large.is_begun() => Gap::None,
-            Some(_) | None => Gap::Events,
-        }
-    }
-
-    /// What the reader of this generation is due; `most`: as much as goes out at once.
-    pub(super) fn take(&mut self, generation: u64, waker: &Waker, most: usize) -> Taken {
-        loop {
-            if !self.is_read_by(generation) {
-                return Taken::End;
-            }
-            let bytes = self.take_events(most);
-            if !bytes.is_empty() {
-                return Taken::Bytes { bytes, last: self.is_at_end() };
-            }
-            let Some(large) = &mut self.large else { break };
-            let (id, n, age) = (large.id.clone(), large.n, large.age);
-            match large.take() {
-                Next::Piece(bytes) => return Taken::Bytes { bytes, last: false },
-                Next::Wait => break,
-                Next::Whole => {
-                    match large.joined() {
-                        Some(bytes) => self.stand(n, age, Weight::Answer(id), bytes),
-                        // Whoever comes back for it finds a word in its place.
-                        None => self.lost(id, n, age),
-                    }
-                    self.pass(n);
-                    if self.is_at_end() {
-                        return Taken::End;
-                    }
-                }
-                Next::Broken => {
-                    self.lost(id, n, age);
-                    self.detach(generation);
-                    return Taken::Broken;
-                }
-            }
-        }
-        if self.is_at_end() {
-            return Taken::End;
-        }
-        if let Some(reader) = &mut self.reader {
-            reader.waker = Some(waker.clone());
-        }
-        Taken::Wait
-    }
-
-    fn take_events(&mut self, most: usize) -> Bytes {
-        let Some(at) = self.reader.as_ref().map(|reader| reader.at) else { return Bytes::new() };
-        let until = self.large.as_ref().map_or(u64::MAX, |large| large.n);
-        let first = self.kept.partition_point(|kept| kept.n <= at);
-        let mut joined = BytesMut::new();
-        let mut one = Bytes::new();
-        let mut reached = at;
-        for kept in self.kept.range(first..).take_while(|kept| kept.n < until) {
-            let bytes = match &kept.weight {
-                Weight::Lost(id) => event::gone(self.kind, self.number, kept.n, id),
-                Weight::Light | Weight::Question(_) | Weight::TakenBack | Weight::Answer(_) => {
-                    kept.bytes.clone()
-                }
-            };
-            let before = one.len() + joined.len();
-            if before > 0 && before + bytes.len() > most {
-                break;
-            }
-            if before == 0 {
-                one = bytes;
-            } else {
-                joined.extend_from_slice(&std::mem::take(&mut one));
-                joined.extend_from_slice(&bytes);
-            }
-            reached = kept.n;
-        }
-        let bytes = if joined.is_empty() { one } else { joined.freeze() };
-        self.pass(reached);
-        bytes
-    }
-
-    fn pass(&mut self, n: u64) {
-        if let Some(reader) = &mut self.reader {
-            reader.at = reader.at.max(n);
-        }
-        self.taken = self.taken.max(n);
-    }
-
-    /// Nothing will follow.
-    fn is_at_end(&self) -> bool {
-        let read = self.reader.as_ref().is_none_or(|reader| reader.at >= self.last);
-        self.finished && read && self.large.is_none()
     }
 }

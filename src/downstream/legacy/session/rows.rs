@@ -24,6 +24,8 @@ pub(super) struct Bounds {
     /// How far a stream may be ahead of its reader.
     pub(super) ahead_events: usize,
     pub(super) ahead_bytes: usize,
+    /// What was written on a session's own stream so shortly before its reader went may not have arrived.
+    pub(super) again: Duration,
     /// Resources of which a notice waits.
     pub(super) resources: usize,
 }
@@ -184,16 +186,18 @@ impl Rows {
         answer: impl Fn(&Id) -> Bytes,
         ended: Ended,
         bounds: &Bounds,
-    ) -> Wakers {
-        let mut wakers = Wakers::new();
-        let Some(row) = self.get(number).filter(|row| !row.is_finished()) else { return wakers };
+    ) -> (Wakers, Gone) {
+        let (mut wakers, mut gone) = Default::default();
+        let Some(row) = self.get(number).filter(|row| !row.is_finished()) else { return (wakers, gone) };
         row.ends(ended);
         row.end_large(false);
         let owed: Ids = row.owed().iter().cloned().collect();
         for id in owed {
             let answer = answer(&id);
-            if let Said::Kept(more, _) = self.say(number, &[answer], Weight::Answer(id), bounds, None, None) {
+            let said = self.say(number, &[answer], Weight::Answer(id), bounds, None, None);
+            if let Said::Kept(more, went) = said {
                 wakers.extend(more);
+                gone = gone.and(went);
             }
         }
         if let Some(row) = self.get(number) {
@@ -202,7 +206,7 @@ impl Rows {
             wakers.extend(row.take_room());
         }
         self.rows.retain(|row| !row.is_empty());
-        wakers
+        (wakers, gone)
     }
 
     /// The request will have no answer, by its client's own wish.
@@ -217,11 +221,16 @@ impl Rows {
     }
 
     /// A new reader. The number that tells it from others, and whom to wake.
-    pub(super) fn attach(&mut self, number: u64, after: Option<u64>) -> Option<(u64, Wakers)> {
+    pub(super) fn attach(
+        &mut self,
+        number: u64,
+        after: Option<u64>,
+        bounds: &Bounds,
+    ) -> Option<(u64, Wakers)> {
         self.generations += 1;
         let generation = self.generations;
         let row = self.get(number)?;
-        let mut wakers: Wakers = row.attach(generation, after).into_iter().collect();
+        let mut wakers: Wakers = row.attach(generation, after, bounds.again).into_iter().collect();
         wakers.extend(row.take_room());
         Some((generation, wakers))
     }
@@ -243,15 +252,15 @@ impl Rows {
         waker: &Waker,
         most: usize,
         bounds: &Bounds,
-    ) -> (Taken, Wakers) {
-        let Some(row) = self.get(number) else { return (Taken::End, Wakers::new()) };
+    ) -> (Taken, Wakers, Gone) {
+        let (mut wakers, mut gone) = Default::default();
+        let Some(row) = self.get(number) else { return (Taken::End, wakers, gone) };
         let taken = row.take(generation, waker, most);
-        let mut wakers = Wakers::new();
         if !matches!(taken, Taken::Wait) {
             wakers = row.take_room();
-            self.make_room(bounds);
+            gone = self.make_room(bounds);
         }
-        (taken, wakers)
+        (taken, wakers, gone)
     }
 
     /// Whether this reader is the present one and has taken everything.
@@ -271,13 +280,20 @@ impl Rows {
     }
 
     /// Ends all streams; `answer` is for the requests without one.
-    pub(super) fn end(&mut self, answer: impl Fn(&Id) -> Bytes, ended: Ended, bounds: &Bounds) -> Wakers {
+    pub(super) fn end(
+        &mut self,
+        answer: impl Fn(&Id) -> Bytes,
+        ended: Ended,
+        bounds: &Bounds,
+    ) -> (Wakers, Gone) {
         let numbers: Vec<_> = self.rows.iter().map(|row| row.number).collect();
-        let mut wakers = Wakers::new();
+        let (mut wakers, mut gone): (Wakers, Gone) = Default::default();
         for number in numbers {
-            wakers.extend(self.finish(number, &answer, ended, bounds));
+            let (more, went) = self.finish(number, &answer, ended, bounds);
+            wakers.extend(more);
+            gone = gone.and(went);
         }
-        wakers
+        (wakers, gone)
     }
 
     fn age(&mut self) -> u64 {

@@ -5,22 +5,18 @@
 //! them, and it has no task. Does not own where sessions are found (`mod`), nor anything of the server but the slot for what
 //! it follows there. Rules: A1.11, A12.13, A12.15, A12.19, B8, B9.8, B14, A14.
 
-use super::notices::{Added, Notices};
+use super::notices::Notices;
 use super::row::{Ids, Kind};
 use super::rows::{Bounds, Gone, Rows};
 use super::subject::Subject;
 use super::ticket::{Key, Ticket};
 use crate::exchange::{Principal, Reply};
-use crate::telemetry::metrics::{
-    Ended, Held, NoticeKind, Noticed, ReplayDropped, SessionBegan, SessionEnd, UpstreamMetrics,
-};
+use crate::telemetry::metrics::{Ended, Held, ReplayDropped, SessionBegan, SessionEnd, UpstreamMetrics};
 use crate::translate::legacy_client::discovered::Offers;
 use crate::translate::legacy_client::initialize::Client;
-use crate::translate::legacy_client::notify::{Change, announce};
 use crate::upstream::modern::feed::Following;
 use crate::wire::jsonrpc::{self, Id, code};
 use crate::wire::log_level::LogLevel;
-use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -203,7 +199,10 @@ impl Session {
         let rows = &mut state.work.get_or_insert_default().rows;
         rows.open(number, Kind::Call, ids);
         if over {
-            rows.finish(number, ended_before, Ended::Cancelled, &self.common.bounds);
+            let (wakers, gone) = rows.finish(number, ended_before, Ended::Cancelled, &self.common.bounds);
+            drop(state);
+            self.made_room(gone);
+            wake(wakers);
         }
     }
 
@@ -239,45 +238,6 @@ impl Session {
         !calls.is_empty()
     }
 
-    /// Something has changed at the server. Told when the client's own stream is there to tell it.
-    pub(super) fn heard(&self, change: &Change, message: &Payload) {
-        let told = self.live(|work| {
-            let taken = work.notices.add(change, message, self.common.bounds.resources);
-            let own = work.rows.own().filter(|row| row.is_attached());
-            (taken, own.is_some(), own.and_then(|row| row.take_waker()))
-        });
-        let Some((taken, read, waker)) = told else { return };
-        let kind = kind(change);
-        match taken {
-            Added::New if read => {}
-            Added::New => self.common.metrics.notice(kind, Noticed::Kept),
-            Added::Merged => self.common.metrics.notice(kind, Noticed::Merged),
-            Added::Full => {
-                self.common.metrics.replay_dropped(ReplayDropped::Notice);
-                tracing::warn!(
-                    upstream = %self.common.upstream,
-                    "a notice is dropped: as many resources as limits.subscriptions have changed that the client was not told of"
-                );
-            }
-        }
-        wake(waker);
-    }
-
-    /// Nobody listened for it for a while: what may have changed meanwhile is told, to be sure (B9.7).
-    pub(super) fn missed(&self) {
-        let offers = self.offers;
-        let lists = [
-            (offers.tools_changed, Change::Tools),
-            (offers.prompts_changed, Change::Prompts),
-            (offers.resources_changed, Change::Resources),
-        ];
-        for (_, change) in lists.iter().filter(|(offered, _)| *offered) {
-            let most = self.common.bounds.resources;
-            self.live(|work| work.notices.add(change, &announce(change), most));
-            self.common.metrics.notice(kind(change), Noticed::Synthesised);
-        }
-    }
-
     /// Ends it: its calls are cancelled, and its streams end when their last words have been taken.
     pub(super) fn end(&self, how: SessionEnd) {
         let mut state = self.state();
@@ -290,10 +250,11 @@ impl Session {
             drop(following);
             return;
         };
-        let wakers = work.rows.end(ended_before, Ended::Cancelled, &self.common.bounds);
+        let (wakers, gone) = work.rows.end(ended_before, Ended::Cancelled, &self.common.bounds);
         let (calls, questions) = (std::mem::take(&mut work.calls), std::mem::take(&mut work.questions));
         work.notices = Notices::default();
         drop(state);
+        self.made_room(gone);
         wake(wakers);
         calls.iter().for_each(|call| call.cancelled.cancel());
         drop((questions, following));
@@ -400,15 +361,6 @@ fn tidy(state: &mut State) {
 fn number(raw: &[u8]) -> Option<u64> {
     let digits = raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")).unwrap_or(raw);
     std::str::from_utf8(digits).ok()?.parse().ok()
-}
-
-pub(super) fn kind(change: &Change) -> NoticeKind {
-    match change {
-        Change::Tools => NoticeKind::Tools,
-        Change::Prompts => NoticeKind::Prompts,
-        Change::Resources => NoticeKind::Resources,
-        Change::Updated(_) => NoticeKind::Updated,
-    }
 }
 
 fn millis(born: Instant) -> u64 {

@@ -5,9 +5,10 @@
 //! taken. Does not own what is kept (`rows`), nor the response body around a reader (`downstream::reading`).
 //! Rules: A12.19, A13.5, B14.
 
+use super::follow::kind;
 use super::row::{Gap, Kind, Taken, Weight};
 use super::rows::{Gone, Said};
-use super::state::{Work, kind, wake};
+use super::state::{Work, wake};
 use super::uses::Use;
 use crate::downstream::body::WRITE;
 use crate::exchange::LOST;
@@ -106,12 +107,15 @@ impl Track {
     pub(in crate::downstream) fn finish(&self, text: &str, ended: Ended) {
         let bounds = &self.session.common.bounds;
         let answer = |id: &Id| jsonrpc::error(Some(id), code::INTERNAL_ERROR, text, None);
-        wake(self.session.work(|work| work.rows.finish(self.number, answer, ended, bounds)));
+        let (wakers, gone) = self.session.work(|work| work.rows.finish(self.number, answer, ended, bounds));
+        self.session.made_room(gone);
+        wake(wakers);
     }
 
     /// A reader for all that was not read yet.
     pub(in crate::downstream) fn reader(&self) -> Reader {
-        let attached = self.session.work(|work| work.rows.attach(self.number, None));
+        let bounds = &self.session.common.bounds;
+        let attached = self.session.work(|work| work.rows.attach(self.number, None, bounds));
         let (generation, wakers) = attached.unwrap_or_default();
         wake(wakers);
         Reader::new(self.session.clone(), self.number, generation, Kind::Call, true)
@@ -171,8 +175,8 @@ impl Reader {
         let (prime, taken, wakers, gone) = self.session.work(|work| {
             let prime = if primes { work.rows.prime(number, generation) } else { None };
             let gone = if self.kind == Kind::Own { self.tell(work) } else { Gone::default() };
-            let (taken, wakers) = work.rows.take(number, generation, cx.waker(), WRITE, bounds);
-            (prime, taken, wakers, gone)
+            let (taken, wakers, went) = work.rows.take(number, generation, cx.waker(), WRITE, bounds);
+            (prime, taken, wakers, gone.and(went))
         });
         self.session.made_room(gone);
         wake(wakers);
@@ -212,7 +216,10 @@ impl Reader {
         let text = crate::exchange::Fault::cut_short().text;
         let bounds = &self.session.common.bounds;
         let answer = |id: &Id| jsonrpc::error(Some(id), code::INTERNAL_ERROR, &text, None);
-        wake(self.session.work(|work| work.rows.finish(self.number, answer, Ended::Draining, bounds)));
+        let (wakers, gone) =
+            self.session.work(|work| work.rows.finish(self.number, answer, Ended::Draining, bounds));
+        self.session.made_room(gone);
+        wake(wakers);
     }
 
     /// How the requests of its stream ended, once all of them have.

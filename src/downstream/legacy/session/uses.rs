@@ -46,7 +46,8 @@ impl Use {
         Track::new(self.clone(), number)
     }
 
-    /// The client's own stream, from now on and with what waits for it. One that is open already ends.
+    /// The client's own stream, from now on and with what waits for it, or was told so lately that it may not have arrived.
+    /// One that is open already ends.
     pub(in crate::downstream) fn own_stream(&self) -> Reader {
         self.own(None)
     }
@@ -75,7 +76,7 @@ impl Use {
             if row.is_answered_by(n) {
                 return Err(Resumption::Over);
             }
-            work.rows.attach(number, Some(n)).ok_or(Resumption::Unknown)
+            work.rows.attach(number, Some(n), &self.common.bounds).ok_or(Resumption::Unknown)
         });
         match attached.unwrap_or(Err(Resumption::Unknown)) {
             Ok((generation, wakers)) => {
@@ -99,7 +100,7 @@ impl Use {
                 }
             };
             let resumed = after.filter(|(named, _)| *named == number).map(|(_, n)| n);
-            let (generation, wakers) = work.rows.attach(number, resumed)?;
+            let (generation, wakers) = work.rows.attach(number, resumed, &self.common.bounds)?;
             Some((number, generation, resumed.is_none(), wakers))
         });
         let (number, generation, fresh, wakers) = attached.flatten().unwrap_or_default();

@@ -342,3 +342,123 @@ fn those_who_are_gone_are_forgotten() {
 fn a_seat_is_small() {
     assert!(size_of::<Seat>() + size_of::<u64>() <= 72, "{}", size_of::<Seat>());
 }
+
+/// B9.7: a follower that comes from another hub is told of what it held there as soon as it is listened for here, and of
+/// that only once; what stands already is told at once. It needs the other hub until then.
+#[test]
+fn whoever_comes_from_another_hub_may_have_missed_something() {
+    let (mut room, seats) = Room::new(8, &[TOOLS, Lists { prompts: true, ..TOOLS }]);
+    let wish = room.state.wish(Kind::Lists);
+    let mut adopted = room.state.adopt(seats[1], &[Box::from("a"), Box::from("b")]);
+    assert!(adopted.missed.is_empty() && adopted.lost == 0);
+    let honoured = Acknowledged { tools: true, prompts: true, ..Acknowledged::default() };
+    let missed = room.state.stands(Kind::Lists, &wish, &honoured, false);
+    assert!(missed.all.is_empty(), "those who were here know everything");
+    let told: Vec<_> = missed.moved.iter().map(|(_, change)| change.clone()).collect();
+    assert_eq!(told, [Change::Tools, Change::Prompts]);
+    assert!(missed.moved.iter().all(|(follower, _)| Arc::ptr_eq(follower, &room.sessions[1])));
+    assert!(adopted.stands.try_recv().is_err(), "resources are not listened for yet");
+    assert!(room.state.stands(Kind::Lists, &wish, &honoured, false).moved.is_empty(), "once");
+    // Given up meanwhile.
+    room.state.unsubscribe(seats[1], "b");
+    assert_eq!(room.asks(), ["a"]);
+    assert_eq!(room.stands(&["a"], false), [updated("a")]);
+    assert_eq!(adopted.stands.try_recv(), Ok(()));
+    assert!(room.is_granted(seats[1], "a"));
+    // Where all of it stands.
+    let mut late = room.state.adopt(seats[0], &[Box::from("a")]);
+    assert_eq!(late.missed, [Change::Tools, updated("a")]);
+    assert_eq!(late.stands.try_recv(), Ok(()));
+    assert_eq!(room.told(&updated("a")), [0, 1]);
+}
+
+/// B9.7: what the server keeps no more, though it was granted, is told once, so that its followers look; whoever subscribes
+/// to it anew has the server's answer.
+#[test]
+fn what_the_server_lets_go_of_is_told() {
+    let (mut room, seats) = Room::new(8, &[NONE]);
+    let _wait = [room.waits(seats[0], "a"), room.waits(seats[0], "b")];
+    room.stands(&["a", "b"], false);
+    let _other = room.waits(seats[0], "c");
+    let wish = room.state.wish(Kind::Uris);
+    let missed = room.state.stands(Kind::Uris, &wish, &acknowledged(&["b", "c"]), false);
+    assert_eq!((missed.all, missed.lapsed), (vec![updated("a")], 1));
+    assert!(room.stands(&["b", "c"], false).is_empty(), "once");
+    let mut again = room.waits(seats[0], "a");
+    room.stands(&["b", "c"], false);
+    assert_eq!(again.try_recv().unwrap(), Err(NotSubscribed::Refused));
+    room.stands(&["a", "b", "c"], false);
+    assert!(room.is_granted(seats[0], "a"));
+    assert_eq!(room.stands(&["b", "c"], false), [updated("a")]);
+}
+
+/// One granted URI that the server takes no more does not cost the others their subscriptions, nor is a new one refused for it.
+#[test]
+fn a_granted_uri_that_is_refused_is_left_out() {
+    let names: Vec<String> = (0..100).map(|n| format!("x:{n}")).collect();
+    let (mut room, seats) = Room::new(1000, &[NONE]);
+    let waits: Vec<_> = names.iter().map(|uri| room.waits(seats[0], uri)).collect();
+    room.stands(&names.iter().map(String::as_str).collect::<Vec<_>>(), false);
+    drop(waits);
+    for bad in ["x:77", "x:5"] {
+        // The listen has ended; with a new one among them they are asked for anew.
+        room.state.falls(Kind::Uris);
+        let new = format!("new for {bad}");
+        let mut wait = room.waits(seats[0], &new);
+        let (mut lost, mut asked) = (Vec::new(), 0);
+        while room.state.fit(Kind::Uris).short {
+            let wish = room.state.wish(Kind::Uris);
+            asked += 1;
+            assert!(asked < 60);
+            if wish.uris.iter().any(|uri| **uri == *bad || **uri == *"x:77") {
+                lost.extend(room.state.refused(&wish).lost);
+            } else {
+                let uris: Vec<String> = wish.uris.iter().map(|uri| uri.to_string()).collect();
+                room.stands(&uris.iter().map(String::as_str).collect::<Vec<_>>(), true);
+            }
+        }
+        assert_eq!(lost, [updated(bad)], "each once");
+        assert_eq!(wait.try_recv().unwrap(), Ok(()));
+    }
+    assert_eq!(room.asks().len(), 100);
+    assert_eq!(room.told(&updated("x:76")), [0]);
+}
+
+/// The same while the listen that asked for it still stands: not for long is a new one refused for an old one.
+#[test]
+fn an_old_uri_is_found_out_while_it_stands() {
+    let (mut room, seats) = Room::new(8, &[NONE]);
+    let _wait = [room.waits(seats[0], "a"), room.waits(seats[0], "gone")];
+    room.stands(&["a", "gone"], false);
+    let mut answers = Vec::new();
+    let mut lost = Vec::new();
+    for new in ["b", "c", "d"] {
+        let mut wait = room.waits(seats[0], new);
+        while room.state.fit(Kind::Uris).short {
+            let uris = room.asks();
+            let wish = room.state.wish(Kind::Uris);
+            if uris.iter().any(|uri| uri == "gone") {
+                lost.extend(room.state.refused(&wish).lost);
+            } else {
+                room.stands(&uris.iter().map(String::as_str).collect::<Vec<_>>(), false);
+            }
+        }
+        answers.push(wait.try_recv().unwrap().is_ok());
+    }
+    assert_eq!(answers, [false, true, true]);
+    assert_eq!(lost, [updated("gone")]);
+    assert_eq!(room.asks(), ["a", "c", "d"]);
+}
+
+/// Invariant 5: what is waited for counts as well.
+#[test]
+fn inv5_a_follower_has_so_many_with_those_it_waits_for() {
+    let (mut room, seats) = Room::new(8, &[NONE, NONE]);
+    let _one = room.waits(seats[0], "a");
+    room.stands(&["a"], false);
+    let _two = room.waits(seats[0], "b");
+    assert!(matches!(room.state.subscribe(seats[0], "c", 2), Subscribing::TooMany));
+    assert!(matches!(room.state.subscribe(seats[0], "b", 2), Subscribing::Wait(_)), "the same once more");
+    assert!(matches!(room.state.subscribe(seats[0], "a", 2), Subscribing::Granted));
+    assert!(matches!(room.state.subscribe(seats[1], "c", 2), Subscribing::Wait(_)), "each for itself");
+}

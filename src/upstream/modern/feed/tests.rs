@@ -543,6 +543,34 @@ async fn a_refused_uri_is_refused_alone() {
     stage.no_listen_for(Duration::from_secs(3600)).await;
 }
 
+/// A2.5: a change that came on the stream of a call is told to the sessions of that call's principal.
+#[tokio::test(start_paused = true)]
+async fn what_is_told_elsewhere_is_told_here() {
+    let mut stage = Stage::new();
+    let (_one, session) = stage.join_as("Bearer a", TOOLS);
+    let _first = stage.listen().await.acknowledge().await;
+    let (_two, other) = stage.join_as("Bearer b", TOOLS);
+    let _second = stage.listen().await.acknowledge().await;
+    let of = |credential| Principal::of(headers(credential).get(AUTHORIZATION));
+    stage.feed.tell(of("Bearer a"), &Change::Tools, &announce(&Change::Tools));
+    stage.feed.tell(of("Bearer a"), &Change::Prompts, &announce(&Change::Prompts));
+    stage.feed.tell(of("Bearer c"), &Change::Resources, &announce(&Change::Resources));
+    assert_eq!((session.told().await, other.told().await), (vec![Change::Tools], vec![]));
+    assert_eq!(stage.changed.lock().unwrap()[..], [Change::Tools, Change::Prompts, Change::Resources]);
+}
+
+/// Invariant 5: a long URI that a server makes up is told as the subscription that it belongs to.
+#[tokio::test(start_paused = true)]
+async fn inv5_a_long_uri_is_told_in_short() {
+    let mut stage = Stage::new();
+    let (following, session) = stage.join(NONE);
+    let mut stream = subscribed(&mut stage, &following, "file:///d").await;
+    stream.updated("file:///d/short").await;
+    stream.updated(&format!("file:///d/{}", "x".repeat(10_000))).await;
+    stream.updated(&format!("file:///e/{}", "x".repeat(10_000))).await;
+    assert_eq!(session.told().await, [updated("file:///d/short"), updated("file:///d")]);
+}
+
 /// Invariant 2, and the life of a hub.
 #[tokio::test(start_paused = true)]
 async fn each_principal_has_its_own_hub_until_its_last_session_has_left() {

@@ -283,6 +283,64 @@ async fn b14_a_result_that_fits_can_be_had_from_its_beginning() {
     assert!(stage.counted("replay_dropped_total").is_empty());
 }
 
+/// Invariant 5: one that is over before its reader has taken anything counts like everything that is kept, when that has gone.
+#[tokio::test(start_paused = true)]
+async fn inv5_large_results_that_nobody_took_share_one_bound() {
+    let stage = small(100, 10_000);
+    let session = of(&stage);
+    let mut all = Vec::new();
+    for n in 0..6 {
+        let id = Id::number(n);
+        let (track, at) = begun(&session, &id).await;
+        let reader = track.reader();
+        track.piece(&id, &Bytes::from("p".repeat(4000))).await;
+        track.end_pieces(true);
+        drop(reader);
+        all.push(at);
+    }
+    let kept = session.work(|work| work.rows.kept());
+    assert!(kept.1 <= 10_000, "{kept:?}");
+    let told = from_the_beginning(&session, &all[5]).await;
+    assert_eq!(told[told.len() - 2], "p".repeat(4000));
+    let told = from_the_beginning(&session, &all[0]).await;
+    assert!(error_of(&told[told.len() - 2]), "{told:?}");
+    assert_eq!(stage.counted("replay_dropped_total"), [r#"replay_dropped_total{what="answer"} 4"#]);
+}
+
+/// Invariant 7: what makes room for the last words of another stream, or when another reader takes something, is counted.
+#[tokio::test(start_paused = true)]
+async fn inv7_whatever_makes_room_is_counted() {
+    let stage = small(4, 1 << 20);
+    let session = of(&stage);
+    let (quiet, other, ends) = (Id::number(1), Id::number(2), Id::number(3));
+    let (unread, _) = begun(&session, &quiet).await;
+    for text in ["1", "2", "3"] {
+        unread.push(&message(text)).await;
+    }
+    let dropped = |n: u32| {
+        let line = format!(r#"replay_dropped_total{{what="notice"}} {n}"#);
+        assert_eq!(stage.counted("replay_dropped_total"), if n == 0 { vec![] } else { vec![line] });
+    };
+    dropped(0);
+    // "0" goes uncounted, since it was read.
+    session.track([ends.clone()]).finish("over", Ended::Internal);
+    session.track([Id::number(4)]).finish("over", Ended::Internal);
+    dropped(1);
+    // A large result that its reader has taken is kept from then on.
+    let stage = small(100, 5000);
+    let session = of(&stage);
+    let (unread, _) = begun(&session, &quiet).await;
+    for text in ["1", "2", "3"] {
+        unread.push(&message(&text.repeat(1000))).await;
+    }
+    let track = session.track([other.clone()]);
+    let mut reader = track.reader();
+    track.piece(&other, &Bytes::from("p".repeat(3000))).await;
+    track.end_pieces(true);
+    assert!(read(&mut reader).await.ends_with('.'));
+    assert_eq!(stage.counted("replay_dropped_total"), [r#"replay_dropped_total{what="notice"} 2"#]);
+}
+
 /// As long as nobody has its beginning it is held, as far as it may be.
 #[tokio::test(start_paused = true)]
 async fn a_large_result_is_held_for_a_reader_that_is_not_there() {

@@ -18,6 +18,9 @@ use crate::wire::version::LegacyRevision;
 use std::future::poll_fn;
 use std::task::Poll;
 
+/// What was told so lately is told again to whoever comes without a word.
+pub(super) const AGAIN: Duration = Duration::from_secs(15);
+
 /// A table and what must outlive it.
 pub(super) struct Stage {
     pub(super) sessions: Arc<Sessions>,
@@ -33,7 +36,7 @@ pub(super) fn settings() -> Upstream {
 
 pub(super) fn stage_with(settings: &Upstream, front: &config::Limits) -> Stage {
     let (metrics, shutdown) = (Metrics::new().unwrap(), Shutdown::new(Duration::from_secs(1)));
-    let sessions = Sessions::new(settings, front, &shutdown, metrics.upstream("up")).unwrap();
+    let sessions = Sessions::new(settings, front, AGAIN, &shutdown, metrics.upstream("up")).unwrap();
     Stage { sessions, metrics, shutdown }
 }
 

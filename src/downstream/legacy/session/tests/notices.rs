@@ -34,6 +34,7 @@ async fn b9_8_one_notice_of_each_kind_waits_for_the_stream() {
     assert_eq!(about(&read(&mut own).await), ["tools/list_changed", "u", "v", "prompts/list_changed"]);
     tells(&session, &Change::Resources);
     assert_eq!(about(&read(&mut own).await), ["resources/list_changed"]);
+    tokio::time::sleep(AGAIN).await;
     drop(own);
     tells(&session, &Change::Tools);
     assert_eq!(about(&read(&mut session.own_stream()).await), ["tools/list_changed"]);
@@ -75,6 +76,7 @@ async fn b9_8_only_the_sessions_own_stream_tells_of_changes() {
     assert_eq!(about(&text), ["tools/list_changed"]);
     assert_eq!(read(&mut call).await, "");
     // One stream only: a newer one ends it.
+    tokio::time::sleep(AGAIN).await;
     let mut newer = session.own_stream();
     tells(&session, &Change::Prompts);
     let mut own = own;
@@ -106,7 +108,31 @@ async fn the_sessions_own_stream_is_taken_up_again() {
     assert_eq!(about(&read(&mut own).await), ["-", "x"]);
     drop(own);
     // A fresh GET is not given again what was given.
+    tokio::time::sleep(AGAIN).await;
     assert_eq!(about(&read(&mut session.own_stream()).await), ["-"]);
+}
+
+/// B9.8: what went into a connection that was dead already is told again to a client that comes back without an event id. What
+/// was told longer ago has arrived: the stream has been kept alive since.
+#[tokio::test(start_paused = true)]
+async fn b9_8_what_may_not_have_arrived_is_told_again() {
+    let stage = stage(|_| {});
+    let (session, _) = stage.begin_as(LegacyRevision::V2025_06_18, None);
+    let mut dead = session.own_stream();
+    tells(&session, &updated("old"));
+    assert_eq!(about(&read(&mut dead).await), ["old"]);
+    tokio::time::sleep(AGAIN).await;
+    tells(&session, &Change::Tools);
+    let text = read(&mut dead).await;
+    assert_eq!(about(&text), ["tools/list_changed"]);
+    tells(&session, &Change::Prompts);
+    tokio::time::sleep(AGAIN / 2).await;
+    let again = read(&mut session.own_stream()).await;
+    assert_eq!(about(&again), ["tools/list_changed", "prompts/list_changed"]);
+    assert_eq!(ids(&again)[0], ids(&text)[0], "the same event");
+    // Who says what it had is believed.
+    let Resumed::Own(mut own) = session.resume(ids(&again)[1].as_bytes()) else { panic!() };
+    assert_eq!(about(&read(&mut own).await), [""; 0]);
 }
 
 /// `limits.subscriptions` bounds the resources that wait; what does not fit is counted.
@@ -136,6 +162,7 @@ async fn a_notice_in_many_words_is_told_in_few() {
     };
     session.heard(&Change::Tools, &of(100));
     assert!(read(&mut session.own_stream()).await.contains("mmm"));
+    tokio::time::sleep(AGAIN).await;
     session.heard(&Change::Tools, &of(10_000));
     let text = read(&mut session.own_stream()).await;
     assert_eq!(data(&text), [r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#]);

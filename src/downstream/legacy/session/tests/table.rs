@@ -353,3 +353,36 @@ async fn sessions_that_the_process_ends_with_are_counted() {
     assert!(text.contains(r#"mcp_janus_client_sessions{upstream="up"} 0"#));
     assert!(text.contains(r#"mcp_janus_client_sessions_ended_total{how="drain",upstream="up"} 1"#));
 }
+
+/// A session that expires while its client comes back is used up, or goes on: never both, or its client would lose it later
+/// without a reason.
+#[test]
+fn a_session_that_is_rebuilt_is_not_buried() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _inside = runtime.enter();
+    let stage = stage(keyed);
+    for _ in 0..2000 {
+        let (session, name) = stage.begin(None);
+        let key = session.key;
+        drop(session);
+        let barrier = std::sync::Barrier::new(2);
+        let found = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                barrier.wait();
+                stage.sessions.sweep(Duration::ZERO);
+            });
+            barrier.wait();
+            (0..30)
+                .filter_map(|_| match stage.find(&name, None) {
+                    Found::Session(session) => Some(session),
+                    Found::Unknown | Found::Stranger(_) | Found::Full(_) => None,
+                })
+                .last()
+        });
+        let is_there = stage.sessions.table.contains_key(&key);
+        let is_buried = lock(stage.sessions.graves.as_ref().unwrap()).has(&key);
+        assert!(!(is_there && is_buried), "alive in its grave");
+        drop(found);
+        stage.sessions.sweep(Duration::ZERO);
+    }
+}
