@@ -24,6 +24,7 @@ mod large;
 mod levels;
 mod listening;
 mod mended;
+mod mended_bounds;
 mod mirror;
 mod odd;
 mod output;

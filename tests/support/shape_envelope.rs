@@ -27,6 +27,19 @@ const LEGACY_ONLY: [&str; 14] = [
     "notifications/roots/list_changed",
     "notifications/elicitation/complete",
 ];
+/// Methods of this revision; whatever else there is has members of its own.
+const KNOWN: [&str; 10] = [
+    "server/discover",
+    "subscriptions/listen",
+    "tools/list",
+    "tools/call",
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "completion/complete",
+];
 const MAY_ASK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 const PREFIX: &str = "io.modelcontextprotocol/";
@@ -53,16 +66,17 @@ pub fn faults(seen: &Seen) -> Vec<String> {
     that(!seen.headers.has("last-event-id"), "no Last-Event-ID");
     names(seen, method, &message["params"], &mut that);
     let params = &message["params"];
-    that(params.get("task").is_none(), "no task (A10)");
+    let custom = !KNOWN.contains(&method);
+    that(custom || params.get("task").is_none(), "no task (A10)");
     if message.get("id").is_some() {
         meta(method, &params["_meta"], &mut that);
     }
     for word in ["inputResponses", "requestState"] {
-        let may = MAY_ASK.contains(&method);
+        let may = custom || MAY_ASK.contains(&method);
         that(may || params.get(word).is_none(), &format!("{word} only where it may be"));
     }
-    that(params.get("requestState").is_none_or(Value::is_string), "requestState is text");
-    if let Some(responses) = params.get("inputResponses") {
+    that(custom || params.get("requestState").is_none_or(Value::is_string), "requestState is text");
+    if let Some(responses) = params.get("inputResponses").filter(|_| !custom) {
         that(responses.is_object(), "inputResponses is an object");
         for value in responses.as_object().into_iter().flat_map(|all| all.values()) {
             that(is_response(value), "an input response is a plain result of its kind (A4.15, B2.7)");
