@@ -177,7 +177,7 @@ impl Sessions {
 
     pub(in crate::downstream) fn end(&self, session: &Session) {
         // In this order: an id that is not in the table any more is known to be used up.
-        self.bury(session.key);
+        self.bury(session);
         self.table.remove(&session.key);
         session.end(SessionEnd::Delete);
     }
@@ -204,17 +204,17 @@ impl Sessions {
         let (Some(graves), Some(ticket)) = (&self.graves, Ticket::read(text)) else {
             return Ok(Found::Unknown);
         };
-        let key = ticket.key;
+        let (key, minted) = (ticket.key, ticket.minted);
         let theirs = ticket.principal == principal.name() || self.is_of(ticket.subject, headers);
         let aged = now().saturating_sub(ticket.minted) >= self.settings.max_age.as_secs();
-        if aged || !theirs || lock(graves).has(&key) {
+        if aged || !theirs || lock(graves).has(minted, &key) {
             return Ok(Found::Unknown);
         }
         // Before the entry is locked: making room takes other entries out.
         let place = self.place()?;
         let session = match self.table.entry(key) {
             Entry::Occupied(known) => Use::new(known.get().clone()),
-            Entry::Vacant(_) if lock(graves).has(&key) => return Ok(Found::Unknown),
+            Entry::Vacant(_) if lock(graves).has(minted, &key) => return Ok(Found::Unknown),
             Entry::Vacant(free) => {
                 let session = Session::new(self.common.clone(), ticket, place, SessionBegan::Rebuilt);
                 let session = Use::new(Arc::new(session));
@@ -268,9 +268,9 @@ impl Sessions {
         if self.forwards { subject::of(headers) } else { None }
     }
 
-    fn bury(&self, key: Key) {
+    fn bury(&self, session: &Session) {
         if let Some(graves) = &self.graves {
-            lock(graves).add(key);
+            lock(graves).add(session.minted, session.key);
         }
     }
 
@@ -288,7 +288,7 @@ impl Sessions {
             let over = |_: &Key, session: &Arc<Session>| {
                 let over = expired(session);
                 if over {
-                    self.bury(key);
+                    self.bury(session);
                 }
                 over
             };

@@ -45,6 +45,8 @@ pub(in crate::downstream) struct Session {
     pub(in crate::downstream) client: Client,
     pub(in crate::downstream) offers: Offers,
     pub(super) key: Key,
+    /// The second in which it began.
+    pub(super) minted: u64,
     pub(super) subject: Option<Subject>,
     pub(super) common: Arc<Common>,
     state: Mutex<State>,
@@ -108,6 +110,7 @@ impl Session {
             client: ticket.client,
             offers: ticket.offers,
             key: ticket.key,
+            minted: ticket.minted,
             subject: ticket.subject,
             common,
             state: Mutex::new(State {

@@ -115,6 +115,7 @@ impl Hub {
 pub(super) async fn run(feed: Arc<Feed>, hub: Arc<Hub>) {
     let mut lists = Line::new(&feed, &hub, Kind::Lists);
     let mut uris = Line::new(&feed, &hub, Kind::Uris);
+    let mut lingers = None;
     loop {
         // A stream whose messages are here already would go on and on.
         tokio::task::coop::consume_budget().await;
@@ -122,6 +123,12 @@ pub(super) async fn run(feed: Arc<Feed>, hub: Arc<Hub>) {
             lists.prod();
             uris.prod();
         }
+        // Nobody is in it: it lingers, as long as not too many others do.
+        let is_empty = hub.lock().is_empty();
+        lingers = if is_empty { lingers.or_else(|| feed.linger()) } else { None };
+        let hurried = is_empty && lingers.is_none();
+        lists.hurry(hurried);
+        uris.hurry(hurried);
         let due = [lists.act(), uris.act()].into_iter().flatten().min();
         if lists.is_idle() && uris.is_idle() && feed.forget(&hub) {
             return;

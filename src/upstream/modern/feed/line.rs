@@ -101,6 +101,10 @@ impl Line {
         }
     }
 
+    pub(super) fn hurry(&mut self, hurried: bool) {
+        self.plan.hurry(hurried);
+    }
+
     pub(super) fn prod(&mut self) {
         self.plan.prod(Instant::now());
     }

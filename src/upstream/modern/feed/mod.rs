@@ -46,6 +46,19 @@ pub trait Follower: Send + Sync {
 /// Told of every change before its followers are.
 pub type Changed = Box<dyn Fn(Principal, &Change) + Send + Sync>;
 
+/// Hubs of one upstream that are kept for a moment longer than anybody is in them. More end at once, so that the listens at
+/// the server are bounded by the sessions (invariant 5).
+const LINGERING: usize = 16;
+
+/// A place among those; dropping it frees it.
+struct Lingers(Arc<AtomicUsize>);
+
+impl Drop for Lingers {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// The hubs of one upstream.
 pub struct Feed {
     shared: Arc<Shared>,
@@ -54,6 +67,8 @@ pub struct Feed {
     changed: Changed,
     /// Listens that are wanted and cannot be had.
     away: AtomicUsize,
+    /// Hubs that nobody is in and that are kept for a moment longer.
+    lingering: Arc<AtomicUsize>,
     /// It has been said that the server has no such method.
     absent: AtomicBool,
 }
@@ -112,6 +127,7 @@ impl Feed {
             most_uris,
             changed,
             away: AtomicUsize::new(0),
+            lingering: Arc::default(),
             absent: AtomicBool::new(false),
         })
     }
@@ -176,6 +192,13 @@ impl Feed {
             head.headers.remove(name);
         }
         head
+    }
+
+    /// A place for a hub that nobody is in, while it is kept for those who come back.
+    fn linger(&self) -> Option<Lingers> {
+        let one_more = |now: usize| (now < LINGERING).then_some(now + 1);
+        let taken = self.lingering.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
+        taken.ok().map(|_| Lingers(self.lingering.clone()))
     }
 
     /// Whether it is the first.

@@ -43,6 +43,8 @@ pub(super) struct Plan {
     tried: Option<Instant>,
     /// When it was noticed that more stands than is wanted.
     surplus: Option<Instant>,
+    /// What nobody wants any more is not kept for a moment longer.
+    hurried: bool,
     /// Something may have been missed since the last one broke off.
     gap: bool,
     backoff: Backoff,
@@ -124,6 +126,7 @@ impl Plan {
             hold: Hold::Free,
             tried: None,
             surplus: None,
+            hurried: false,
             gap: false,
             backoff: Backoff::new(timeouts.reconnect, timeouts.reconnect_max),
             // The server has to answer no more than a handshake.
@@ -209,8 +212,16 @@ impl Plan {
         Step::Open
     }
 
+    /// Whether what nobody wants any more is to be closed at once.
+    pub(super) fn hurry(&mut self, hurried: bool) {
+        self.hurried = hurried;
+    }
+
     /// `None` when what nobody wants has been kept for long enough.
     fn rested(&mut self, now: Instant) -> Option<Instant> {
+        if self.hurried {
+            return None;
+        }
         let at = *self.surplus.get_or_insert(now) + REST;
         (at > now).then_some(at)
     }

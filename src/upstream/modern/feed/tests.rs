@@ -597,6 +597,32 @@ async fn each_principal_has_its_own_hub_until_its_last_session_has_left() {
     let _again = stage.listen().await.acknowledge().await;
 }
 
+/// Invariant 5: what is listened for and nobody is there to hear is bounded, however fast sessions come and go.
+#[tokio::test(start_paused = true)]
+async fn inv5_few_hubs_outlive_their_sessions() {
+    let mut stage = Stage::new();
+    let mut all = Vec::new();
+    for n in 0..50 {
+        let credential = format!("Bearer {n}");
+        let (following, _session) = stage.join_as(Box::leak(credential.into_boxed_str()), TOOLS);
+        all.push((following, stage.listen().await.acknowledge().await));
+    }
+    let (parts, mut streams): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(stage.feed.len(), 50);
+    drop(parts);
+    sleep(Duration::from_millis(50)).await;
+    assert_eq!(stage.feed.len(), LINGERING);
+    let mut open = 0;
+    for stream in &mut streams {
+        open += usize::from(!stream.is_closed().await);
+    }
+    assert_eq!(open, LINGERING);
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(stage.feed.len(), 0);
+    assert_eq!(stage.feed.lingering.load(Ordering::Acquire), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_drain_ends_it() {
     let mut stage = Stage::new();
