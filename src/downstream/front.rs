@@ -6,7 +6,7 @@
 
 use super::body::FrontBody;
 use super::client;
-use super::legacy::{Place, Sessions};
+use super::legacy::{Place, Post, Sessions};
 use super::modern::check::Refusal;
 use super::modern::respond;
 use super::read::Reader;
@@ -97,8 +97,10 @@ impl Front {
         };
         let mut record = Record::new(&upstream.settings.name, &upstream.metrics);
         let span = record.span.clone();
-        let (mut response, place) = match inner.answer(upstream, request, &mut record).instrument(span).await
-        {
+        // Boxed: each connection has room for the whole future as long as it is open, and the future is moved several times
+        // on its way down.
+        let answer = Box::pin(inner.answer(upstream, request, &mut record).instrument(span));
+        let (mut response, place) = match answer.await {
             Ok(answered) => answered,
             Err(refusal) => {
                 tracing::debug!(parent: &record.span, reason = refusal.reason, text = %refusal.text, "refused");
@@ -229,7 +231,7 @@ impl Inner {
         })
     }
 
-    /// What a request of a modern client does not need is boxed: each connection has room for the whole future.
+    /// What is large is boxed, so that none makes the other's room.
     async fn message(
         &self,
         upstream: &Arc<Upstream>,
@@ -241,15 +243,17 @@ impl Inner {
         let limits = json::Limits { nesting: self.limits.nesting, members: self.limits.members };
         let message = jsonrpc::parse(text.clone(), limits);
         // Who names a session of ours is a legacy client, whatever its `_meta` claims (A4.7).
-        let legacy = client::era(&headers, &message) == Era::Legacy
-            || message.is_ok()
-                && client::may_be_legacy(&headers)
-                && self.names_our_session(upstream, &headers);
-        if legacy
-            && let Some(response) =
-                Box::pin(self.legacy_post(upstream, &headers, &message, &text, record, place)).await?
-        {
-            return Ok(response);
+        let legacy = client::era(&headers, &message) == Era::Legacy;
+        let ours = (legacy || message.is_ok() && client::may_be_legacy(&headers))
+            .then(|| self.our_session(upstream, &headers))
+            .flatten();
+        let (mut headers, mut message) = (headers, message);
+        if legacy || ours.is_some() {
+            let post = Post { upstream, headers, message, text, ours };
+            match self.legacy_post(post, record, place).await? {
+                Ok(response) => return Ok(response),
+                Err(post) => (headers, message) = (post.headers, post.message),
+            }
         }
         // The client is modern, or its server is: then the checks of that era tell it so.
         let message = message.map_err(|malformed| {
@@ -259,7 +263,9 @@ impl Inner {
                 .with_id(malformed.id)
         })?;
         match message {
-            Message::Request(request) => self.request(upstream, headers, request, record, place).await,
+            Message::Request(request) => {
+                Box::pin(self.request(upstream, headers, request, record, place)).await
+            }
             Message::Notification(notification) => {
                 Box::pin(self.notification(upstream, headers, notification, record)).await
             }

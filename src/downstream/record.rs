@@ -40,11 +40,15 @@ impl Record {
         self.tally.meter()
     }
 
-    pub(super) fn about(&mut self, what: What, client: Era, name: Option<&str>) {
+    /// `name` is asked for only if somebody reads it.
+    pub(super) fn about(&mut self, what: What, client: Era, name: impl FnOnce() -> Option<String>) {
         self.tally.about(what, client);
+        if self.span.is_disabled() {
+            return;
+        }
         self.span.record("client", client.name());
         self.span.record("method", what.label());
-        if let Some(name) = name {
+        if let Some(name) = name() {
             self.span.record("named", name.chars().take(128).collect::<String>());
         }
     }

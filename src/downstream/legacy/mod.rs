@@ -8,5 +8,5 @@ pub(super) mod respond;
 mod serve;
 pub(super) mod session;
 
-pub(super) use bridge::Place;
+pub(super) use bridge::{Place, Post};
 pub(super) use session::Sessions;

@@ -3,7 +3,7 @@
 //! Owns the order of the steps and how long each kind of answer may take. The body has been read and its place among the
 //! requests in work taken by then (`front`). Rules: A12.14, A12.19, A12.21; cases C16, C25, C27, C44.
 
-use super::bridge::{Place, said};
+use super::bridge::{Place, Post, said};
 use super::check::{self, Checked};
 use super::respond;
 use crate::downstream::FrontBody;
@@ -19,10 +19,9 @@ use crate::upstream::legacy::{Carries, Passage};
 use crate::upstream::modern::is_event_stream;
 use crate::upstream::{Upstream, UpstreamBody};
 use crate::wire::json::Limits;
-use crate::wire::jsonrpc::{Malformed, Message};
+use crate::wire::jsonrpc::Message;
 use crate::wire::payload::Payload;
 use crate::wire::version::Era;
-use bytes::Bytes;
 use hyper::header::AUTHORIZATION;
 use hyper::{HeaderMap, Method as HttpMethod, Response};
 use std::pin::pin;
@@ -30,41 +29,42 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 impl Inner {
-    /// A POST. `None`: the server is modern, and this upstream serves legacy clients before it no further.
-    pub(in crate::downstream) async fn legacy_post(
+    /// A POST. It comes back if the server is modern, and this upstream serves legacy clients before it no further.
+    pub(in crate::downstream) async fn legacy_post<'a>(
         &self,
-        upstream: &Arc<Upstream>,
-        headers: &HeaderMap,
-        message: &Result<Message, Malformed>,
-        text: &Bytes,
+        post: Post<'a>,
         record: &mut Record,
         place: &mut Place,
-    ) -> Result<Option<Response<FrontBody>>, Refusal> {
+    ) -> Result<Result<Response<FrontBody>, Post<'a>>, Refusal> {
+        let Post { upstream, headers, message, text, .. } = &post;
         let limits = Limits { nesting: self.limits.nesting, members: self.limits.members };
         let checked = check::body(message, text, limits)?;
-        let name = match message {
+        let name = || match message {
             Ok(Message::Request(request)) => crate::downstream::front::name(request),
             Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
         };
-        record.about(checked.what, Era::Legacy, name.as_deref());
+        record.about(checked.what, Era::Legacy, name);
         if let Carries::Initialize(id) | Carries::Request(id) = &checked.carries
             && check::accepts(headers).nothing()
         {
             return Err(check::no_form(Some(id)));
         }
-        if !self.names_our_session(upstream, headers) {
+        if post.ours.is_none() {
             let Checked { carries, body, .. } = &checked;
             let mut passage = passage(upstream, carries.clone(), headers, body.clone());
             if let (Carries::Initialize(_), Ok(Message::Request(request))) = (carries, message) {
                 passage.askable = initialize::read(request, limits).is_ok_and(|client| client.can.anything());
             }
-            if let Some(response) = self.pass(upstream, passage, record).await {
-                return Ok(Some(response));
+            if let Some(response) = Box::pin(self.pass(upstream, passage, record)).await {
+                return Ok(Ok(response));
             }
         } else {
             said(record);
         }
-        Box::pin(self.bridged(upstream, headers, message, text, &checked, record, place)).await
+        match self.sessions(upstream) {
+            Some(sessions) => Box::pin(self.bridged(sessions, post, &checked, record, place)).await.map(Ok),
+            None => Ok(Err(post)),
+        }
     }
 
     /// Any other verb; `None` likewise, and where it is not served here at all.
@@ -77,8 +77,9 @@ impl Inner {
     ) -> Result<Option<Response<FrontBody>>, Refusal> {
         let Some(carries) = check::verb(verb, headers)? else { return Ok(None) };
         let what = if carries == Carries::Stream { What::Get } else { What::Delete };
-        record.about(what, Era::Legacy, None);
-        if !self.names_our_session(upstream, headers) {
+        record.about(what, Era::Legacy, || None);
+        let ours = self.our_session(upstream, headers);
+        if ours.is_none() {
             let passage = passage(upstream, carries.clone(), headers, Payload::default());
             if let Some(response) = self.pass(upstream, passage, record).await {
                 return Ok(Some(response));
@@ -86,7 +87,7 @@ impl Inner {
         } else {
             said(record);
         }
-        self.bridged_verb(upstream, headers, &carries, record).await
+        self.bridged_verb(upstream, headers, ours.as_ref(), &carries, record).await
     }
 
     /// Passes the request on as it is. `None`: the server is modern.

@@ -39,7 +39,7 @@ impl Inner {
         let checked = check::request(&headers, &request);
         let method = checked.as_ref().map_or_else(|_| Method::of(&request.method), |c| c.method);
         let era = checked.as_ref().map_or_else(check::Refusal::era, |_| Era::Modern);
-        record.about(What::Method(method), era, name(&request).as_deref());
+        record.about(What::Method(method), era, || name(&request));
         checked?;
         let accepts = Accepts::parse(headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes));
         if accepts.nothing() {
@@ -164,7 +164,7 @@ impl Inner {
     ) -> Result<Response<FrontBody>, Refusal> {
         let checked = check::notification(&headers, &notification.params);
         let era = checked.as_ref().map_or_else(check::Refusal::era, |()| Era::Modern);
-        record.about(What::Notification, era, None);
+        record.about(What::Notification, era, || None);
         checked?;
         if Method::of(&notification.method) != Method::Custom {
             // Without an id there is nobody to answer, and a server may run it all the same (C21).

@@ -35,31 +35,34 @@ pub fn request(
 ) -> Payload {
     let text = &request.text;
     let token = progress_token(request).filter(|raw| is_token(raw)).map(|_| number);
-    let reserved = envelope(client, level, token);
     let mut splice = Splice::new(text);
     splice.replace(request.id_span, number.to_string());
     let mut add = round.members();
     let body = match &request.params {
         Params::Object(body) => body,
         Params::Absent => {
-            splice.rewrite(&request.top, |_| true, format!("\"params\":{}", params(&add, &reserved)));
+            let params = params(&add, &envelope(client, level, token));
+            splice.rewrite(&request.top, |_| true, format!("\"params\":{params}"));
             return splice.finish();
         }
         Params::Null(span) => {
-            splice.replace(*span, params(&add, &reserved));
+            splice.replace(*span, params(&add, &envelope(client, level, token)));
             return splice.finish();
         }
     };
     match &body.meta {
         Some(own) => {
             let keep = |member: &Member| member.name(text).is_none_or(|name| !is_ours(&name));
-            splice.rewrite(own, keep, reserved);
+            splice.rewrite(own, keep, envelope(client, level, token));
         }
         None => {
             if !add.is_empty() {
                 add.push(',');
             }
-            add.push_str(&format!("\"_meta\":{{{reserved}}}"));
+            add.reserve_exact(room(client) + 16);
+            add.push_str("\"_meta\":{");
+            write_envelope(&mut add, client, level, token);
+            add.push('}');
         }
     }
     let foreign = |member: &Member| {
@@ -119,21 +122,38 @@ fn params(members: &str, reserved: &str) -> String {
 
 /// The members of `_meta` that the proxy writes.
 fn envelope(client: &Client, level: Option<LogLevel>, token: Option<u64>) -> String {
-    let mut out = format!(
-        "\"{}\":\"{MODERN}\",\"{}\":{},\"{}\":{}",
-        meta::PROTOCOL_VERSION,
-        meta::CLIENT_INFO,
-        String::from_utf8_lossy(&client.info),
-        meta::CLIENT_CAPABILITIES,
-        String::from_utf8_lossy(&client.capabilities),
-    );
+    let mut out = String::with_capacity(room(client));
+    write_envelope(&mut out, client, level, token);
+    out
+}
+
+/// What [`write_envelope`] takes at most.
+fn room(client: &Client) -> usize {
+    const NAMES: usize = meta::PROTOCOL_VERSION.len()
+        + meta::CLIENT_INFO.len()
+        + meta::CLIENT_CAPABILITIES.len()
+        + meta::LOG_LEVEL.len()
+        + meta::PROGRESS_TOKEN.len();
+    // Quotes, colons and commas, the version, a level and a number.
+    NAMES + client.info.len() + client.capabilities.len() + 72
+}
+
+fn write_envelope(out: &mut String, client: &Client, level: Option<LogLevel>, token: Option<u64>) {
+    let mut member = |name: &str, value: [&str; 3]| {
+        let comma = if out.ends_with(['"', '}']) { "," } else { "" };
+        for part in [comma, "\"", name, "\":"].into_iter().chain(value) {
+            out.push_str(part);
+        }
+    };
+    member(meta::PROTOCOL_VERSION, ["\"", MODERN, "\""]);
+    member(meta::CLIENT_INFO, [&String::from_utf8_lossy(&client.info), "", ""]);
+    member(meta::CLIENT_CAPABILITIES, [&String::from_utf8_lossy(&client.capabilities), "", ""]);
     if let Some(level) = level {
-        out.push_str(&format!(",\"{}\":\"{}\"", meta::LOG_LEVEL, level.as_str()));
+        member(meta::LOG_LEVEL, ["\"", level.as_str(), "\""]);
     }
     if let Some(token) = token {
-        out.push_str(&format!(",\"{}\":{token}", meta::PROGRESS_TOKEN));
+        member(meta::PROGRESS_TOKEN, [&token.to_string(), "", ""]);
     }
-    out
 }
 
 /// Whether a key of `_meta` is the proxy's to write, or has no meaning in this era.

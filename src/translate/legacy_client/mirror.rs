@@ -63,6 +63,12 @@ pub fn name(request: &Request, method: Method) -> Option<HeaderValue> {
     let member = method.name_member()?;
     let text = &request.text;
     let name = string(text, once(&request.params.body()?.object, text, member.as_str())?)?;
+    if let Cow::Borrowed(name) = &name
+        && let Cow::Borrowed(plain) = encode_value(name)
+    {
+        // As it stands in the request, of which it is a part.
+        return HeaderValue::from_maybe_shared(text.slice_ref(plain.as_bytes())).ok();
+    }
     value(&name)
 }
 

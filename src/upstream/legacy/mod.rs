@@ -106,7 +106,7 @@ impl Legacy {
     pub async fn pass(&self, passage: &Passage) -> Result<Passed, Fault> {
         match &self.shield {
             None => relay::pass(&self.shared, passage).await,
-            Some(shield) => shield.pass(passage).await,
+            Some(shield) => Box::pin(shield.pass(passage)).await,
         }
     }
 

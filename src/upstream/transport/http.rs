@@ -7,6 +7,7 @@
 //! peer closes, when the connection has idled for `pool_idle`, or when the transport and the last response body on that
 //! connection are dropped. It is not tracked by the shutdown, whose grace period would otherwise wait for idle ones.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -119,7 +120,7 @@ impl HttpTransport {
 
     /// As [`send`](Self::send), for a call, whose own deadline comes no later. `head` makes the same head each time.
     pub async fn send_due(&self, head: &Head<'_>, body: Payload) -> Result<Response<Incoming>, SendError> {
-        self.inner.counted(self.inner.follow(head, body)).await
+        self.inner.counted(pin!(self.inner.follow(head, body))).await
     }
 
     /// As [`send`](Self::send), with a limit of its own (probe, `initialize`). Dropping the future gives the request up:
@@ -131,10 +132,12 @@ impl HttpTransport {
         body: Payload,
     ) -> Result<Response<Incoming>, SendError> {
         let head = || head.clone();
-        let sent = timeout_at(Instant::now() + limit, self.inner.follow(&head, body));
-        let sent =
-            async { sent.await.unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit })) };
-        self.inner.counted(sent).await
+        let followed = pin!(self.inner.follow(&head, body));
+        let sent = async {
+            let sent = timeout_at(Instant::now() + limit, followed).await;
+            sent.unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit }))
+        };
+        self.inner.counted(pin!(sent)).await
     }
 
     /// The endpoint, for logs; holds no credentials.
@@ -191,7 +194,8 @@ impl Inner {
 
     async fn counted(
         &self,
-        sent: impl Future<Output = Result<Response<Incoming>, SendError>>,
+        // By reference: it is large, and is not to be moved about.
+        sent: impl Future<Output = Result<Response<Incoming>, SendError>> + Unpin,
     ) -> Result<Response<Incoming>, SendError> {
         let mut delivery = Delivery { metrics: &self.metrics, result: Delivered::GivenUp };
         let sent = sent.await;

@@ -64,12 +64,11 @@ impl<'a> Splice<'a> {
         if add.is_empty() {
             return kept;
         }
-        let mut first = BytesMut::with_capacity(add.len() + 1);
-        first.put_slice(&add);
+        let here = Span { start: inside, end: inside };
+        self.edits.push((here, add));
         if kept > 0 {
-            first.put_u8(b',');
+            self.edits.push((here, Bytes::from_static(b",")));
         }
-        self.edits.push((Span { start: inside, end: inside }, first.freeze()));
         kept + 1
     }
 

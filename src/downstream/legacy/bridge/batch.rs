@@ -103,7 +103,7 @@ impl Inner {
                     answers.push((request.id.clone(), respond::in_band(Outcome::Fault(full), &request.id).0));
                     return;
                 };
-                let call = asked.call(request, record);
+                let call = asked.call(asked.headers.clone(), request, record);
                 running.push(self.live(asked, session.clone(), call, Some(place), true));
             }
         }

@@ -6,7 +6,7 @@
 
 use super::super::session::Use;
 use super::pump::{Hold, Live, Pump};
-use super::{Asked, Place, respond};
+use super::{Course, Place, respond};
 use crate::downstream::FrontBody;
 use crate::downstream::ends::Ends;
 use crate::downstream::front::Inner;
@@ -17,7 +17,6 @@ use crate::exchange::{Call, Fault, FaultKind, Outcome, Replan, Step};
 use crate::telemetry::metrics::Ended;
 use crate::upstream::modern::Caller;
 use crate::wire::headers::Accepts;
-use crate::wire::jsonrpc::Request;
 use crate::wire::version::Era;
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
@@ -41,19 +40,15 @@ enum First {
 impl Inner {
     pub(super) async fn bridged_call(
         &self,
-        asked: &Asked<'_>,
+        course: &Course<'_>,
         session: Use,
-        request: Request,
+        call: Arc<Call>,
         record: &mut Record,
         place: &mut Place,
     ) -> Result<Response<FrontBody>, Refusal> {
-        let accepts = asked.accepts;
-        if accepts.nothing() {
-            return Err(crate::downstream::legacy::check::no_form(Some(&request.id)));
-        }
-        let call = asked.call(request, record);
+        let accepts = course.accepts;
         let may_ask = accepts.event_stream && call.method.can_ask() && session.client.can.anything();
-        let mut live = self.live(asked, session, call.clone(), place.take(), false);
+        let mut live = self.live(course, session, call.clone(), place.take(), false);
         // Always in the form that a question would have (D94).
         let accepts = if may_ask { Accepts { json: false, ..accepts } } else { accepts };
         let first = self.first_of(&mut live, accepts).await;
@@ -63,7 +58,7 @@ impl Inner {
         match first {
             First::Outcome(outcome) => {
                 let outcome = match outcome {
-                    Outcome::Replan(replan) => match self.replanned(asked, &hold, *replan).await {
+                    Outcome::Replan(replan) => match self.replanned(course, &hold, *replan).await {
                         Some(outcome) => outcome,
                         None => {
                             record.outcome(Ended::Refused);
@@ -108,7 +103,7 @@ impl Inner {
     /// `whole`: the answer is a part of an array, and has to be held until it is whole.
     pub(super) fn live(
         &self,
-        asked: &Asked<'_>,
+        course: &Course<'_>,
         session: Use,
         call: Arc<Call>,
         place: Place,
@@ -118,13 +113,13 @@ impl Inner {
             client: session.client.clone(),
             // A server without logging is told of no level (A4.4).
             level: session.level().filter(|_| session.offers.logging),
-            reachable: asked.accepts.event_stream,
+            reachable: course.accepts.event_stream,
             whole,
         };
         let id = call.id().clone();
         let entered = session.enter(&id);
-        let exchange = self.relay.bridge(asked.upstream, call, caller);
-        let hold = Hold { id, entered, session, place, upstream: asked.upstream.clone() };
+        let exchange = self.relay.bridge(course.upstream, call, caller);
+        let hold = Hold { id, entered, session, place, upstream: course.upstream.clone() };
         Live::new(exchange, hold, self.shutdown.clone())
     }
 
@@ -158,15 +153,15 @@ impl Inner {
 
     /// The server refused as one of the other era does: `None` if that is what it is now. The session, which no legacy
     /// server knows, is over then, and its client begins another.
-    async fn replanned(&self, asked: &Asked<'_>, hold: &Hold, replan: Replan) -> Option<Outcome> {
-        if !asked.upstream.era.contradicted(Era::Modern) {
+    async fn replanned(&self, course: &Course<'_>, hold: &Hold, replan: Replan) -> Option<Outcome> {
+        if !course.upstream.era.contradicted(Era::Modern) {
             return Some(replan.otherwise);
         }
-        let look = pin!(asked.upstream.era.of(&replan.call));
-        match self.in_time(asked.deadline, look).await {
+        let look = pin!(course.upstream.era.of(&replan.call));
+        match self.in_time(course.deadline, look).await {
             Ok(Era::Modern) | Err(_) => Some(replan.otherwise),
             Ok(Era::Legacy) => {
-                asked.sessions.end(&hold.session);
+                course.sessions.end(&hold.session);
                 None
             }
         }

@@ -14,7 +14,7 @@ mod respond;
 mod verbs;
 
 use super::check::Checked;
-use super::session::{Found, Sessions, Use};
+use super::session::{Found, Opened, Sessions, Use};
 use crate::downstream::FrontBody;
 use crate::downstream::front::Inner;
 use crate::downstream::modern::check::Refusal;
@@ -31,6 +31,7 @@ use crate::wire::version::Era;
 use bytes::Bytes;
 use hyper::header::AUTHORIZATION;
 use hyper::{HeaderMap, Response, StatusCode};
+use std::ops::Deref;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -38,14 +39,40 @@ use tokio::time::Instant;
 /// A request's place among those in work; taken by what outlives the request.
 pub(in crate::downstream) type Place = Option<OwnedSemaphorePermit>;
 
-/// What every step needs to know of the request.
-pub(super) struct Asked<'a> {
+/// A body of a client that is legacy, or names a session of the proxy's own.
+pub(in crate::downstream) struct Post<'a> {
+    pub(in crate::downstream) upstream: &'a Arc<Upstream>,
+    pub(in crate::downstream) headers: HeaderMap,
+    pub(in crate::downstream) message: Result<Message, Malformed>,
+    pub(in crate::downstream) text: Bytes,
+    /// The session that it names, if that is one of the proxy's own.
+    pub(in crate::downstream) ours: Option<Opened>,
+}
+
+/// What is to be known of where a request goes and how it is answered.
+#[derive(Clone, Copy)]
+pub(super) struct Course<'a> {
     pub(super) upstream: &'a Arc<Upstream>,
     pub(super) sessions: &'a Arc<Sessions>,
-    pub(super) headers: &'a HeaderMap,
     pub(super) principal: Principal,
     pub(super) accepts: Accepts,
     pub(super) deadline: Instant,
+}
+
+/// What every step up to a call needs to know of the request.
+pub(super) struct Asked<'a> {
+    pub(super) course: Course<'a>,
+    pub(super) headers: &'a HeaderMap,
+    /// The session that it names, if that is one of the proxy's own.
+    pub(super) ours: Option<&'a Opened>,
+}
+
+impl<'a> Deref for Asked<'a> {
+    type Target = Course<'a>;
+
+    fn deref(&self) -> &Course<'a> {
+        &self.course
+    }
 }
 
 impl Asked<'_> {
@@ -53,70 +80,79 @@ impl Asked<'_> {
     fn reply(&self, response: jsonrpc::Response) -> Reply {
         Reply { response, authorization: self.headers.get(AUTHORIZATION).cloned() }
     }
+}
 
+impl Course<'_> {
     /// The call that a request becomes.
-    fn call(&self, request: Request, record: &Record) -> Arc<Call> {
+    fn call(&self, headers: HeaderMap, request: Request, record: &Record) -> Arc<Call> {
         Arc::new(Call {
             method: Method::of(&request.method),
             request,
             principal: self.principal,
-            headers: self.headers.clone(),
+            headers,
             deadline: self.deadline,
             meter: record.meter(),
         })
     }
 }
 
+/// What a request comes to before anything goes to the server.
+#[allow(clippy::large_enum_variant, reason = "made once and taken apart at once")]
+enum Begun {
+    Response(Response<FrontBody>),
+    /// It goes there in this session.
+    Call(Use),
+}
+
 impl Inner {
-    /// Whether the request names a session of the proxy's own, whatever its server is thought to be by now.
-    pub(in crate::downstream) fn names_our_session(&self, upstream: &Upstream, headers: &HeaderMap) -> bool {
-        let name = headers.get(MCP_SESSION_ID);
-        name.is_some_and(|name| self.sessions(upstream).is_some_and(|sessions| sessions.is_ours(name)))
+    /// The session of the proxy's own that the request names, whatever its server is thought to be by now.
+    pub(in crate::downstream) fn our_session(
+        &self,
+        upstream: &Upstream,
+        headers: &HeaderMap,
+    ) -> Option<Opened> {
+        let name = headers.get(MCP_SESSION_ID)?;
+        self.sessions(upstream)?.open(name)
     }
 
-    /// A POST of a legacy client to a modern server. `None`: this upstream serves no such clients.
-    #[allow(clippy::too_many_arguments, reason = "one caller")]
+    /// A POST of a legacy client to a modern server. What is not a call is boxed, as calls are the most and a future takes the
+    /// room of its largest part.
     pub(super) async fn bridged(
         &self,
-        upstream: &Arc<Upstream>,
-        headers: &HeaderMap,
-        message: &Result<Message, Malformed>,
-        text: &Bytes,
+        sessions: &Arc<Sessions>,
+        post: Post<'_>,
         checked: &Checked,
         record: &mut Record,
         place: &mut Place,
-    ) -> Result<Option<Response<FrontBody>>, Refusal> {
-        let Some(asked) = self.asked(upstream, headers) else { return Ok(None) };
+    ) -> Result<Response<FrontBody>, Refusal> {
+        let Post { upstream, headers, message, text, ours } = post;
+        let course = course(upstream, sessions, &headers);
+        let asked = Asked { course, headers: &headers, ours: ours.as_ref() };
         match message {
             Ok(Message::Request(request)) => {
-                let told = self.bridged_request(&asked, request, checked, record, place).await;
-                told.map_err(|refusal| refusal.with_id(Some(request.id.clone()))).map(Some)
+                let begun = self.bridged_request(&asked, &request, checked, record).await;
+                match begun.map_err(|refusal| refusal.with_id(Some(request.id.clone())))? {
+                    Begun::Response(response) => Ok(response),
+                    Begun::Call(session) => {
+                        let call = course.call(headers, request, record);
+                        self.bridged_call(&course, session, call, record, place).await
+                    }
+                }
             }
             Ok(Message::Notification(told)) => {
                 let session = self.session(&asked, None).await?;
-                self.bridged_notification(&asked, &session, told, record).await.map(Some)
+                Box::pin(self.bridged_notification(&asked, &session, &told, record)).await
             }
             Ok(Message::Response(answer)) => {
                 let session = self.session(&asked, None).await?;
-                if !session.answer(asked.reply(answer.clone())) {
+                if !session.answer(asked.reply(answer)) {
                     tracing::debug!("an answer to nothing that is asked is passed over");
                 }
                 record.outcome(Ended::Accepted);
-                Ok(Some(respond::accepted()))
+                Ok(respond::accepted())
             }
-            Err(_) => self.bridged_array(&asked, text, record, place).await.map(Some),
+            Err(_) => Box::pin(self.bridged_array(&asked, &text, record, place)).await,
         }
-    }
-
-    fn asked<'a>(&'a self, upstream: &'a Arc<Upstream>, headers: &'a HeaderMap) -> Option<Asked<'a>> {
-        Some(Asked {
-            upstream,
-            sessions: self.sessions(upstream)?,
-            headers,
-            principal: Principal::of(headers.get(AUTHORIZATION)),
-            accepts: super::check::accepts(headers),
-            deadline: Instant::now() + upstream.settings.timeouts.request,
-        })
     }
 
     async fn bridged_request(
@@ -125,16 +161,16 @@ impl Inner {
         request: &Request,
         checked: &Checked,
         record: &mut Record,
-        place: &mut Place,
-    ) -> Result<Response<FrontBody>, Refusal> {
+    ) -> Result<Begun, Refusal> {
         match Method::of(&request.method) {
             Method::LegacyOnly(LegacyOnly::Initialize) => {
-                return self.greet(asked, request, checked, record).await;
+                let greeted = Box::pin(self.greet(asked, request, checked, record)).await;
+                return greeted.map(Begun::Response);
             }
             // Also before there is a session (A1.2).
             Method::LegacyOnly(LegacyOnly::Ping) if !asked.headers.contains_key(MCP_SESSION_ID) => {
                 record.outcome(Ended::Result);
-                return Ok(respond::message(local::pong(&request.id), asked.accepts));
+                return Ok(Begun::Response(respond::message(local::pong(&request.id), asked.accepts)));
             }
             _ => {}
         }
@@ -143,10 +179,13 @@ impl Inner {
         match self.local(asked, &session, request).await {
             local::Local::Answer(message, ended) => {
                 record.outcome(ended);
-                Ok(respond::message(message, asked.accepts))
+                Ok(Begun::Response(respond::message(message, asked.accepts)))
             }
-            local::Local::Fault(fault) => Ok(respond::fault(&fault, &request.id, record)),
-            local::Local::Call => self.bridged_call(asked, session, request.clone(), record, place).await,
+            local::Local::Fault(fault) => Ok(Begun::Response(respond::fault(&fault, &request.id, record))),
+            local::Local::Call if asked.accepts.nothing() => {
+                Err(crate::downstream::legacy::check::no_form(Some(&request.id)))
+            }
+            local::Local::Call => Ok(Begun::Call(session)),
         }
     }
 
@@ -168,17 +207,17 @@ impl Inner {
 
     /// The session that the request names, if it is this client's.
     async fn session(&self, asked: &Asked<'_>, id: Option<&Id>) -> Result<Use, Refusal> {
-        let Some(name) = asked.headers.get(MCP_SESSION_ID) else {
+        if !asked.headers.contains_key(MCP_SESSION_ID) {
             let text = "the Mcp-Session-Id header is required; `initialize` begins a session";
             return Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "no-session", text)
                 .with_id(id.cloned()));
-        };
+        }
         if asked.headers.get_all(MCP_SESSION_ID).iter().nth(1).is_some() {
             let text = "the Mcp-Session-Id header is there twice";
             return Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "no-session", text)
                 .with_id(id.cloned()));
         }
-        let found = match asked.sessions.find(name, asked.headers) {
+        let found = match asked.ours.map_or(Found::Unknown, |ours| asked.sessions.find(ours, asked.headers)) {
             Found::Session(session) => {
                 self.attend(asked, &session);
                 Some(session)
@@ -204,6 +243,16 @@ impl Inner {
             Refusal::new(StatusCode::NOT_FOUND, code::INVALID_REQUEST, "unknown-session", text)
                 .with_id(id.cloned())
         })
+    }
+}
+
+fn course<'a>(upstream: &'a Arc<Upstream>, sessions: &'a Arc<Sessions>, headers: &HeaderMap) -> Course<'a> {
+    Course {
+        upstream,
+        sessions,
+        principal: Principal::of(headers.get(AUTHORIZATION)),
+        accepts: super::check::accepts(headers),
+        deadline: Instant::now() + upstream.settings.timeouts.request,
     }
 }
 

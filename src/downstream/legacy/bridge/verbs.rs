@@ -3,8 +3,8 @@
 //! Owns which stream a GET opens: the session's own, or one of a call that is taken up again; and what ends with a DELETE.
 //! Rules: A12.14, A12.15, A13.5, B9.8; vector D82.
 
-use super::super::session::Resumed;
-use super::respond;
+use super::super::session::{Opened, Resumed};
+use super::{Asked, respond};
 use crate::downstream::FrontBody;
 use crate::downstream::ends::Ends;
 use crate::downstream::front::Inner;
@@ -25,10 +25,12 @@ impl Inner {
         &self,
         upstream: &Arc<Upstream>,
         headers: &HeaderMap,
+        ours: Option<&Opened>,
         carries: &Carries,
         record: &mut Record,
     ) -> Result<Option<Response<FrontBody>>, Refusal> {
-        let Some(asked) = self.asked(upstream, headers) else { return Ok(None) };
+        let Some(sessions) = self.sessions(upstream) else { return Ok(None) };
+        let asked = Asked { course: super::course(upstream, sessions, headers), headers, ours };
         if !headers.contains_key(MCP_SESSION_ID) {
             let text = "GET and DELETE are served in a session; the Mcp-Session-Id header is missing";
             let (status, code) = (StatusCode::METHOD_NOT_ALLOWED, code::INVALID_REQUEST);

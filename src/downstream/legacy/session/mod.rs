@@ -83,6 +83,9 @@ impl Refresh {
     }
 }
 
+/// A session's id, unsealed.
+pub(in crate::downstream) struct Opened(Vec<u8>);
+
 impl Sessions {
     pub(in crate::downstream) fn new(
         upstream: &config::Upstream,
@@ -158,19 +161,18 @@ impl Sessions {
         Ok((Use::new(session), name))
     }
 
-    /// Whether this proxy has issued that id, whoever's it is.
-    pub(in crate::downstream) fn is_ours(&self, name: &HeaderValue) -> bool {
-        self.seal.open(name.as_bytes()).is_some()
+    /// What an id says that this proxy has issued, whoever's it is; `None` for any other.
+    pub(in crate::downstream) fn open(&self, name: &HeaderValue) -> Option<Opened> {
+        self.seal.open(name.as_bytes()).map(Opened)
     }
 
-    pub(in crate::downstream) fn find(&self, name: &HeaderValue, headers: &HeaderMap) -> Found {
-        let Some(text) = self.seal.open(name.as_bytes()) else { return Found::Unknown };
-        let Some(key) = ticket::key(&text) else { return Found::Unknown };
+    pub(in crate::downstream) fn find(&self, Opened(text): &Opened, headers: &HeaderMap) -> Found {
+        let Some(key) = ticket::key(text) else { return Found::Unknown };
         let principal = Principal::of(headers.get(AUTHORIZATION));
         let known = self.table.get(&key).map(|session| Use::new(session.clone()));
         let found = match known {
             Some(session) => self.admit(session, principal, headers),
-            None => self.rebuild(&text, principal, headers),
+            None => self.rebuild(text, principal, headers),
         };
         found.unwrap_or_else(Found::Full)
     }

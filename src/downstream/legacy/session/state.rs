@@ -19,6 +19,7 @@ use crate::wire::jsonrpc::{self, Id, code};
 use crate::wire::log_level::LogLevel;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -62,6 +63,8 @@ pub(super) struct State {
     level: Option<LogLevel>,
     /// The names of the credentials that it may be used with: the latest, and the one before.
     accepted: ([u8; 32], Option<[u8; 32]>),
+    /// One of them, as the last request brought it, so that not each has to be named.
+    seen: Option<Principal>,
     /// It has been begun, so it is told of changes.
     pub(super) listens: bool,
     /// What it is told of, once it is told of anything.
@@ -83,7 +86,7 @@ impl State {
 pub(super) struct Work {
     pub(super) rows: Rows,
     pub(super) notices: Notices,
-    calls: Vec<InFlight>,
+    calls: SmallVec<[InFlight; 1]>,
     questions: HashMap<u64, oneshot::Sender<Reply>>,
 }
 
@@ -117,6 +120,7 @@ impl Session {
                 over: false,
                 level: ticket.level,
                 accepted: (ticket.principal, None),
+                seen: None,
                 listens: how == SessionBegan::Rebuilt,
                 following: None,
                 former: Weak::new(),
@@ -149,9 +153,16 @@ impl Session {
     }
 
     pub(super) fn accepts(&self, principal: Principal) -> bool {
+        if self.state().seen == Some(principal) {
+            return true;
+        }
         let name = principal.name();
-        let state = self.state();
-        state.accepted.0 == name || state.accepted.1 == Some(name)
+        let mut state = self.state();
+        let accepts = state.accepted.0 == name || state.accepted.1 == Some(name);
+        if accepts {
+            state.seen = Some(principal);
+        }
+        accepts
     }
 
     /// From now on it is used with another credential; the present one is good until the next.
@@ -160,6 +171,7 @@ impl Session {
         let mut state = self.state();
         if state.accepted.0 != name {
             state.accepted = (name, Some(state.accepted.0));
+            state.seen = None;
         }
     }
 

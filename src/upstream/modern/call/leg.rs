@@ -42,7 +42,11 @@ impl Course<'_> {
         self.heard = false;
         let body =
             envelope::request(&call.request, call.method, &self.caller.client, self.level(), number, round);
-        let method = HeaderValue::from_str(&call.request.method).map_err(|_| {
+        let method = match call.method.label() {
+            known if known == call.request.method => Ok(HeaderValue::from_static(known)),
+            _ => HeaderValue::from_str(&call.request.method),
+        };
+        let method = method.map_err(|_| {
             let text = "the method's name holds characters that no header can carry";
             Trouble::Fault(Fault::new(FaultKind::InvalidParams, text))
         })?;

@@ -81,7 +81,8 @@ impl Stage {
     }
 
     pub(super) fn find(&self, name: &HeaderValue, authorization: Option<&str>) -> Found {
-        self.sessions.find(name, &headers(authorization))
+        let opened = self.sessions.open(name);
+        opened.map_or(Found::Unknown, |opened| self.sessions.find(&opened, &headers(authorization)))
     }
 
     pub(super) fn finds(&self, name: &HeaderValue, authorization: Option<&str>) -> bool {

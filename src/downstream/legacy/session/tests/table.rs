@@ -31,14 +31,14 @@ async fn d82_a_session_is_found_by_its_id_until_it_is_ended() {
             }
         });
         let (session, name) = stage.begin(None);
-        assert!(stage.sessions.is_ours(&name) && stage.finds(&name, None));
+        assert!(stage.sessions.open(&name).is_some() && stage.finds(&name, None));
         assert_eq!(stage.sessions.len(), 1);
         stage.sessions.end(&session);
         stage.sessions.end(&session);
-        assert!(unknown(stage.find(&name, None)) && stage.sessions.is_ours(&name));
+        assert!(unknown(stage.find(&name, None)) && stage.sessions.open(&name).is_some());
         for wrong in ["", "wrong", "AAAA", "%"] {
             let wrong = HeaderValue::from_static(wrong);
-            assert!(unknown(stage.find(&wrong, None)) && !stage.sessions.is_ours(&wrong));
+            assert!(unknown(stage.find(&wrong, None)) && stage.sessions.open(&wrong).is_none());
         }
         drop(session);
         assert_eq!(stage.sessions.len(), 0);
@@ -90,7 +90,7 @@ async fn an_id_of_another_upstream_or_of_another_key_is_unknown() {
     let (_session, name) = stage_of("one", 7).begin(None);
     assert!(stage_of("one", 7).finds(&name, None));
     for other in [stage_of("other", 7), stage_of("one", 8), stage(|_| {})] {
-        assert!(unknown(other.find(&name, None)) && !other.sessions.is_ours(&name));
+        assert!(unknown(other.find(&name, None)) && other.sessions.open(&name).is_none());
     }
 }
 
