@@ -68,7 +68,7 @@ pub enum Command {
         /// A TOML file
         file: PathBuf,
     },
-    /// Show a modern client and a legacy server talk through the proxy, all in this program
+    /// Show clients and servers of different generations talk through the proxy, in both directions, all in this program
     Demo {
         /// Print all HTTP headers, not only the telling ones
         #[arg(long, short)]

@@ -286,6 +286,11 @@ fn unwise_settings_are_told() {
             "[upstream.a]\nurl = 'builtin:demo'\nlegacy_clients = false\nsession = { key = 'file:secrets/session-key' }",
             "upstream.a.session.key",
         ),
+        ("[upstream.a]\nurl = 'builtin:demo'\nsession = { max_age = '2h' }", "upstream.a.session.max_age"),
+        (
+            "[upstream.a]\nurl = 'builtin:demo'\nconvert_content = ['2025-06-18']",
+            "upstream.a.convert_content",
+        ),
         ("[listen]\nallowed_origins = ['*']\n[upstream.a]\nurl = 'builtin:demo'", "listen.allowed_origins"),
     ] {
         let warnings = load(text).warnings;

@@ -11,7 +11,7 @@ use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{Meter, Metrics};
 use crate::translate::discover;
 use crate::upstream::Upstream;
-use crate::upstream::era::Verdicts;
+use crate::upstream::era::{Finding, Verdicts};
 use crate::upstream::parked::{Bounds, Parked};
 use crate::upstream::{Asking, Common};
 use crate::wire::headers::{MCP_METHOD, MCP_PROTOCOL_VERSION};
@@ -76,7 +76,12 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
     let deadline = Instant::now() + upstream.settings.timeouts.request;
     let call =
         Call { request, method: Method::Discover, principal: Principal::Anonymous, headers, deadline, meter };
-    let first = upstream.era.probe(&call).await.to_string();
+    let first = upstream.era.probe(&call).await;
+    if let Finding::NoAnswer(why) = first {
+        // Whoever is not there is not asked again.
+        return Ok(Report { url, first: why.clone(), found: Err(why) });
+    }
+    let first = first.to_string();
     let found = match upstream.era.of(&call).await {
         Err(fault) => Err(fault.to_string()),
         Ok(Era::Modern) => match upstream.modern.send(&call).await {
@@ -123,7 +128,10 @@ impl Report {
     }
 
     fn text(&self) -> String {
-        let mut lines = vec![format!("url           {}", self.url), format!("probe         {}", self.first)];
+        let mut lines = vec![format!("url           {}", self.url)];
+        if self.found.as_ref().err() != Some(&self.first) {
+            lines.push(format!("probe         {}", self.first));
+        }
         match &self.found {
             Ok((era, discovered, version)) => {
                 let info = &discovered["_meta"]["io.modelcontextprotocol/serverInfo"];

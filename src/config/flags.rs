@@ -56,7 +56,7 @@ pub struct ServeFlags {
     /// Whether a legacy server sees one session per caller or a fresh one per call [default: principal]
     #[arg(long, value_name = "SCOPE", conflicts_with = "config", value_parser = ["principal", "request"])]
     pub session_scope: Option<String>,
-    /// Whether a legacy server may ask its client something in the middle of a call [default: true]
+    /// Whether the server may ask its client something in the middle of a call [default: true]
     #[arg(long, value_name = "WHETHER", conflicts_with = "config", value_parser = ["true", "false"])]
     pub interactive: Option<String>,
 }

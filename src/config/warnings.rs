@@ -4,7 +4,8 @@
 
 use std::fmt;
 
-use super::{Authorization, Config, EraSetting, SessionScope, Target, Upstream, net};
+use super::{Authorization, Config, EraSetting, Session, SessionScope, Target, Upstream, net};
+use crate::wire::version::LegacyRevision;
 
 /// A remark on the setting at `path`.
 #[derive(Debug)]
@@ -105,6 +106,13 @@ fn of_upstream(upstream: &Upstream, exposed: bool, warn: &mut impl FnMut(String,
         }
     } else if upstream.session.key.is_some() && !upstream.legacy_clients {
         warn(at("session.key"), "no effect with legacy_clients = false".into());
+    }
+    if upstream.session.key.is_none() && upstream.session.max_age != Session::default().max_age {
+        warn(at("session.max_age"), "no effect without session.key".into());
+    }
+    if upstream.convert_content.iter().any(|revision| *revision > LegacyRevision::V2025_03_26) {
+        let text = "no effect for 2025-06-18 and 2025-11-25, which have all kinds of content";
+        warn(at("convert_content"), text.into());
     }
     if upstream.timeouts.reconnect > upstream.timeouts.reconnect_max {
         warn(at("timeouts.reconnect_max"), "less than timeouts.reconnect, which then counts for both".into());

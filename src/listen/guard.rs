@@ -48,6 +48,22 @@ impl Foreign {
     }
 }
 
+impl Foreign {
+    /// What the request says of itself there, for the log.
+    pub(super) fn named<B>(self, request: &Request<B>) -> String {
+        const SHOWN: usize = 128;
+        let name = match self {
+            Foreign::Host | Foreign::HostHere => header::HOST,
+            Foreign::Origin | Foreign::OriginHere => header::ORIGIN,
+        };
+        let values =
+            request.headers().get_all(&name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let target = request.uri().authority().filter(|_| name == header::HOST);
+        let all: Vec<_> = values.chain(target.map(|authority| authority.as_str().into())).collect();
+        all.join(", ").chars().take(SHOWN).collect()
+    }
+}
+
 /// A host and, if there is one, a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Authority<S> {

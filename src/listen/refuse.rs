@@ -38,14 +38,14 @@ pub(super) fn before_handler<B>(
     ready: impl FnOnce() -> bool,
 ) -> Option<Answer> {
     if let Err(foreign) = guard.check_origin(request) {
-        return Some(forbidden(foreign));
+        return Some(forbidden(foreign, request));
     }
     // A probe of an orchestrator knows an address, not a name; on loopback there is no such excuse.
     let health = Health::of(request.uri().path());
     if (guard.is_loopback() || health.is_none())
         && let Err(foreign) = guard.check_host(request)
     {
-        return Some(forbidden(foreign));
+        return Some(forbidden(foreign, request));
     }
     let size = head_size(request);
     if size > header_bytes {
@@ -80,9 +80,10 @@ pub(super) async fn finish(
     response
 }
 
-/// Not at a higher level: anyone can cause these.
-fn forbidden(foreign: Foreign) -> Answer {
-    tracing::info!(status = 403, reason = ?foreign.to_string(), "refused before an endpoint");
+/// Not at a higher level: anyone can cause these. What was refused is told, which is what would have to be allowed.
+fn forbidden<B>(foreign: Foreign, request: &Request<B>) -> Answer {
+    let named = foreign.named(request);
+    tracing::info!(status = 403, reason = ?foreign.to_string(), ?named, "refused before an endpoint");
     let response = refusal(StatusCode::FORBIDDEN, code::INVALID_REQUEST, &foreign.to_string());
     Answer { response, reason: Some(foreign.reason()) }
 }
