@@ -15,7 +15,13 @@ async fn b14_for_how_long() {
     let resumed = user.resume(&last).await;
     resumed.result().await;
     let end = resumed.last_id();
-    assert_eq!(user.resume(&end).await.status, 405, "the answer was the last of it");
+    let over = user.resume(&end).await;
+    let allowed = over.headers.get("allow");
+    assert_eq!(
+        (over.status, allowed.as_deref()),
+        (405, Some("GET, POST, DELETE")),
+        "the answer was the last of it"
+    );
     user.resume(&last).await.result().await;
     pass(120_000).await;
     let late = user.resume(&last).await;

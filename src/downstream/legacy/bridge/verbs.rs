@@ -9,13 +9,14 @@ use crate::downstream::FrontBody;
 use crate::downstream::ends::Ends;
 use crate::downstream::front::Inner;
 use crate::downstream::modern::check::Refusal;
-use crate::downstream::modern::respond::stream;
+use crate::downstream::modern::respond::{refusal, stream};
 use crate::downstream::record::Record;
 use crate::telemetry::metrics::Ended;
 use crate::upstream::Upstream;
 use crate::upstream::legacy::Carries;
 use crate::wire::headers::{LAST_EVENT_ID, MCP_SESSION_ID};
 use crate::wire::jsonrpc::code;
+use hyper::header::{ALLOW, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::sync::Arc;
 
@@ -51,12 +52,12 @@ impl Inner {
             }
             Some(Resumed::Over) => {
                 let text = "nothing is left to be told on this stream";
-                return Err(Refusal::new(
-                    StatusCode::METHOD_NOT_ALLOWED,
-                    code::INVALID_REQUEST,
-                    "nothing-left",
-                    text,
-                ));
+                let (status, reason) = (StatusCode::METHOD_NOT_ALLOWED, "nothing-left");
+                record.refused(reason);
+                let mut response = refusal(&Refusal::new(status, code::INVALID_REQUEST, reason, text));
+                // In this session there are all three.
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+                return Ok(Some(response));
             }
             None => {
                 self.follow(&asked, &session);
