@@ -47,15 +47,9 @@ pub fn to_legacy(
         // They are about what the proxy sent, or not a modern server's to say at all: a client that knows the code would act
         // on a meaning that it does not have here (A11.7, A11.8, A11.10).
         code::HEADER_MISMATCH | code::UNSUPPORTED_PROTOCOL_VERSION | code::URL_ELICITATION_REQUIRED => {
-            let data = format!("{{\"originalCode\":{}}}", error.code);
             let words = error.brief(&response.text);
             let message = format!("the upstream server did not take the request: {words}");
-            Answered::Error(Payload::from(jsonrpc::error(
-                Some(id),
-                code::INTERNAL_ERROR,
-                &message,
-                Some(&data),
-            )))
+            Answered::Error(Payload::from(jsonrpc::error(Some(id), code::INTERNAL_ERROR, &message, None)))
         }
         _ if error.message.is_none() => Answered::Error(without_message(response, error, id)),
         _ => Answered::Error(under_id(response, id, Splice::new(&response.text))),

@@ -78,7 +78,7 @@ fn c49_codes_about_what_the_proxy_sent_do_not_reach_the_client() {
     for code in [-32020, -32022, -32042] {
         let error = format!(r#"{{"code":{code},"message":"m","data":{{"supported":["2027-01-01"]}}}}"#);
         let got = seen(&error, "tools/call", "{}", true);
-        assert_eq!((&got["code"], &got["data"]), (&json!(-32603), &json!({ "originalCode": code })));
+        assert_eq!((&got["code"], got.get("data")), (&json!(-32603), None), "{code}");
         assert!(got["message"].as_str().unwrap().ends_with(": m"));
     }
 }
