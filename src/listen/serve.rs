@@ -20,7 +20,7 @@ use super::Handler;
 use super::body::EdgeBody;
 use super::guard::Guard;
 use super::refuse;
-use super::watch::{Activity, InWork, Verdict, Watched};
+use super::watch::{Activity, InWork, Verdict, Version, Watched};
 use crate::config::{FrontTimeouts, Limits};
 use crate::net::{BoxIo, Stream};
 use crate::shutdown::{Dormant, Shutdown};
@@ -45,7 +45,8 @@ pub struct Front<H> {
     timeouts: FrontTimeouts,
     shutdown: Shutdown,
     tls: Option<TlsAcceptor>,
-    builder: auto::Builder<Shutdown>,
+    http1: auto::Builder<Shutdown>,
+    http2: auto::Builder<Shutdown>,
     /// `None` where nothing is counted, as on the admin listener.
     metrics: Option<Arc<FrontMetrics>>,
 }
@@ -74,12 +75,14 @@ impl<H: Handler> Front<H> {
         timeouts: &FrontTimeouts,
         shutdown: Shutdown,
     ) -> Self {
+        let builder = builder(limits, &shutdown);
         Self {
             handler,
             guard,
             header_bytes: limits.header_bytes,
             timeouts: timeouts.clone(),
-            builder: builder(limits, &shutdown),
+            http1: builder.clone().http1_only(),
+            http2: builder.http2_only(),
             shutdown,
             tls: None,
             metrics: None,
@@ -109,12 +112,17 @@ impl<H: Handler> Front<H> {
             None => return,
         };
         let activity = Activity::new();
-        let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), counted));
+        let mut io = Watched::new(stream, Arc::clone(&activity), counted);
+        let builder = match self.version(&mut io, &activity, header, idle).await {
+            Some(Version::Http1) => &self.http1,
+            Some(Version::Http2) => &self.http2,
+            None => return,
+        };
         let service = service_fn(|request| {
             let (front, work) = (Arc::clone(&self), activity.begin());
             async move { Ok::<_, Infallible>(front.answer(request, work, admission).await) }
         });
-        let mut connection = pin!(self.builder.serve_connection(io, service));
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(io), service));
         let mut look = pin!(sleep_until(Instant::now()));
         let mut draining = pin!(self.shutdown.draining());
         let mut closing = false;
@@ -161,6 +169,36 @@ impl<H: Handler> Front<H> {
                     }
                 },
                 Beside::End => return,
+            }
+        }
+    }
+
+    /// What the client speaks; `None` if the connection is over before that is known.
+    async fn version(
+        &self,
+        io: &mut Watched,
+        activity: &Activity,
+        header: Duration,
+        idle: Duration,
+    ) -> Option<Version> {
+        let mut version = pin!(io.version());
+        let mut look = pin!(sleep_until(Instant::now()));
+        loop {
+            tokio::select! {
+                biased;
+                version = &mut version => {
+                    return version.inspect_err(|error| tracing::debug!(%error, "client connection")).ok();
+                }
+                () = self.shutdown.draining() => return None,
+                () = &mut look => match activity.verdict(header, idle) {
+                    Verdict::Fine(until) => look.as_mut().reset(until),
+                    Verdict::SlowHead => {
+                        self.limit(Limit::Header);
+                        return None;
+                    }
+                    Verdict::Idle => return None,
+                },
+                () = self.shutdown.ended() => return None,
             }
         }
     }

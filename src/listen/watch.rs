@@ -7,6 +7,7 @@
 //! byte of a head, and requests count as in work until the last byte of their response was handed over.
 //! In HTTP/2 bytes between requests may be pings, so only `idle` applies there once the connection has begun.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use smallvec::SmallVec;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
@@ -121,12 +123,21 @@ impl Drop for InWork {
     }
 }
 
+/// What a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    Http1,
+    Http2,
+}
+
 /// A client's stream under observation.
 pub(super) struct Watched {
     stream: Stream,
     activity: Arc<Activity>,
     /// Bytes of the HTTP/2 preface seen so far; `None` once it is known whether there is one.
     preface: Option<usize>,
+    /// What was read to know that, until it is read again.
+    head: SmallVec<[u8; PREFACE.len()]>,
     /// Counted while it is open, with every byte; `None` where nothing is.
     counted: Option<metrics::Connection>,
 }
@@ -136,7 +147,25 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 impl Watched {
     pub(super) fn new(stream: Stream, activity: Arc<Activity>, counted: Option<metrics::Connection>) -> Self {
-        Self { stream, activity, preface: Some(0), counted }
+        Self { stream, activity, preface: Some(0), head: SmallVec::new(), counted }
+    }
+
+    /// Reads up to where it is known what the client speaks, which is to be read again.
+    ///
+    /// hyper-util can tell the versions apart as well. But it hands the first bytes on alone, and hyper then has a buffer that
+    /// is too small by these and doubles it, for as long as the connection lasts.
+    pub(super) async fn version(&mut self) -> io::Result<Version> {
+        let mut head = [0; PREFACE.len()];
+        let mut room = ReadBuf::new(&mut head);
+        while self.preface.is_some() {
+            let before = room.filled().len();
+            poll_fn(|cx| Pin::new(&mut *self).poll_read(cx, &mut room)).await?;
+            if room.filled().len() == before {
+                break;
+            }
+        }
+        self.head.extend_from_slice(room.filled());
+        Ok(if self.activity.http2.load(Relaxed) { Version::Http2 } else { Version::Http1 })
     }
 
     fn went(&self, bytes: usize) {
@@ -166,8 +195,17 @@ impl AsyncRead for Watched {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let start = buf.filled().len();
+        let again = self.head.len().min(buf.remaining());
+        buf.put_slice(self.head.get(..again).unwrap_or_default());
+        self.head.drain(..again);
         let before = buf.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        match Pin::new(&mut self.stream).poll_read(cx, buf) {
+            // There is something to read all the same.
+            Poll::Pending if before > start => return Poll::Ready(Ok(())),
+            Poll::Ready(Ok(())) => {}
+            other => return other,
+        }
         let bytes = buf.filled().get(before..).unwrap_or_default();
         if !bytes.is_empty() {
             self.activity.bytes_came();
@@ -209,3 +247,7 @@ impl AsyncWrite for Watched {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+#[path = "watch_tests.rs"]
+mod tests;
