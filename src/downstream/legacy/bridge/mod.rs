@@ -217,7 +217,8 @@ impl Inner {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, "no-session", text)
                 .with_id(id.cloned()));
         }
-        let found = match asked.ours.map_or(Found::Unknown, |ours| asked.sessions.find(ours, asked.headers)) {
+        let find = |ours| asked.sessions.find(ours, asked.principal, asked.headers);
+        let found = match asked.ours.map_or(Found::Unknown, find) {
             Found::Session(session) => {
                 self.attend(asked, &session);
                 Some(session)

@@ -74,7 +74,7 @@ impl Use {
     /// Whether its part is another principal's than its caller's, who is not one that comes with what it had before.
     pub(in crate::downstream) fn is_followed_elsewhere(&self, principal: Principal) -> bool {
         let state = self.state();
-        state.is_newest(principal) && state.following.as_ref().is_some_and(|part| !part.is_of(principal))
+        state.following.as_ref().is_some_and(|part| !part.is_of(principal)) && state.is_newest(principal)
     }
 
     /// Whether it has another part by now.

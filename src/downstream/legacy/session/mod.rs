@@ -37,7 +37,7 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use graves::Graves;
 use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, HeaderValue};
+use hyper::header::HeaderValue;
 use rows::Bounds;
 use state::{Common, Place};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -166,9 +166,14 @@ impl Sessions {
         self.seal.open(name.as_bytes()).map(Opened)
     }
 
-    pub(in crate::downstream) fn find(&self, Opened(text): &Opened, headers: &HeaderMap) -> Found {
+    /// The session of that id, for this principal; the headers are those of its request.
+    pub(in crate::downstream) fn find(
+        &self,
+        Opened(text): &Opened,
+        principal: Principal,
+        headers: &HeaderMap,
+    ) -> Found {
         let Some(key) = ticket::key(text) else { return Found::Unknown };
-        let principal = Principal::of(headers.get(AUTHORIZATION));
         let known = self.table.get(&key).map(|session| Use::new(session.clone()));
         let found = match known {
             Some(session) => self.admit(session, principal, headers),

@@ -284,8 +284,8 @@ impl Following {
     /// on, and one that was refused is tried again, if they are others than those that it was refused with. Those of another
     /// principal change nothing.
     pub fn credential(&self, headers: &HeaderMap) {
-        if self.is_of(Principal::of(headers.get(AUTHORIZATION)))
-            && self.hub.is_unwell()
+        if self.hub.is_unwell()
+            && self.is_of(Principal::of(headers.get(AUTHORIZATION)))
             && self.hub.set_head(self.feed.head(headers))
         {
             self.hub.lock().prod();

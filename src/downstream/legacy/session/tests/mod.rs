@@ -15,6 +15,7 @@ use crate::telemetry::metrics::Metrics;
 use crate::translate::legacy_client::initialize::Can;
 use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
+use hyper::header::AUTHORIZATION;
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -81,8 +82,9 @@ impl Stage {
     }
 
     pub(super) fn find(&self, name: &HeaderValue, authorization: Option<&str>) -> Found {
-        let opened = self.sessions.open(name);
-        opened.map_or(Found::Unknown, |opened| self.sessions.find(&opened, &headers(authorization)))
+        let (opened, headers) = (self.sessions.open(name), headers(authorization));
+        let find = |opened| self.sessions.find(&opened, principal(&headers), &headers);
+        opened.map_or(Found::Unknown, find)
     }
 
     pub(super) fn finds(&self, name: &HeaderValue, authorization: Option<&str>) -> bool {
