@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::{Ask, LegacyServer, Net, Proxy, Value, call, json, pass};
+use support::{Ask, Choice, LegacyServer, Net, Proxy, Value, call, json, pass};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
@@ -23,22 +23,6 @@ const STEPS: usize = 30;
 /// What the process may have grown by between the third round and the last, in KiB; one leaked call a round would
 /// not show, one in ten calls would.
 const GROWTH: u64 = 8 * 1024;
-
-/// xorshift64*, enough for choices.
-struct Choice(u64);
-
-impl Choice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % n
-    }
-
-    async fn pause(&mut self, most: u64) {
-        pass(self.below(most) + 1).await;
-    }
-}
 
 /// What the server has seen and what the callers have got.
 #[derive(Default)]
@@ -99,7 +83,7 @@ fn server(ledger: &Arc<Ledger>) -> LegacyServer {
             let ledger = of_get.clone();
             async move {
                 reply.stream().await;
-                let mut choice = Choice(seen.connection as u64 + 77);
+                let mut choice = Choice::of(seen.connection as u64 + 77);
                 for turn in 0.. {
                     let quiet = Duration::from_millis(choice.below(400) + 50);
                     let closed = tokio::select! {
@@ -188,7 +172,7 @@ async fn one_listener(proxy: &Proxy, ledger: &Ledger, choice: &mut Choice, token
 }
 
 async fn worker(proxy: Arc<Proxy>, ledger: Arc<Ledger>, seed: u64) {
-    let mut choice = Choice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut choice = Choice::of(seed);
     let token = format!("t{}", seed % 4);
     for _ in 0..STEPS {
         match choice.below(5) {
@@ -201,7 +185,7 @@ async fn worker(proxy: Arc<Proxy>, ledger: Arc<Ledger>, seed: u64) {
 
 /// The server's restarts and losses while `over` has not happened.
 async fn trouble(net: Net, server: LegacyServer, ledger: Arc<Ledger>, seed: u64) {
-    let mut choice = Choice(seed | 1);
+    let mut choice = Choice::nth(seed, 0);
     loop {
         pass(choice.below(4000) + 500).await;
         server.forget_sessions();

@@ -11,7 +11,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use support::{Listens, ModernServer, Net, Proxy, Reply, Seen, Stream, User, Value, modern, pass};
+use support::{Choice, Listens, ModernServer, Net, Proxy, Reply, Seen, Stream, User, Value, modern, pass};
 use tokio::sync::Notify;
 
 const ROUNDS: u64 = 6;
@@ -22,26 +22,6 @@ const STEPS: usize = 16;
 const GROWTH: u64 = 8 * 1024;
 const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 const SAMPLE: &str = r#"{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"systemPrompt":"of N","maxTokens":1}}"#;
-
-/// xorshift64*, enough for choices.
-struct Choice(u64);
-
-impl Choice {
-    fn of(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % n
-    }
-
-    async fn pause(&mut self, most: u64) {
-        pass(self.below(most) + 1).await;
-    }
-}
 
 #[derive(Default)]
 struct Ledger {

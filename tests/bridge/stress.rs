@@ -9,27 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::stage::{LATEST, Stage, parse};
-use crate::support::{Calls, Listens, ModernServer, Reply, Seen, Stream, User, Value, json, modern, pass};
-
-/// xorshift64*, enough for choices.
-struct Choice(u64);
-
-impl Choice {
-    fn of(seed: u64, n: u64) -> Self {
-        Self(((seed << 32) ^ n.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % n
-    }
-
-    async fn pause(&mut self, most: u64) {
-        pass(self.below(most) + 1).await;
-    }
-}
+use crate::support::{
+    Calls, Choice, Listens, ModernServer, Reply, Seen, Stream, User, Value, json, modern, pass,
+};
 
 /// What the server has seen of each call, by its mark.
 #[derive(Default)]
@@ -74,7 +56,7 @@ impl Ledger {
                 }
             }
         }
-        let mut choice = Choice::of(seed, n * 31 + round);
+        let mut choice = Choice::nth(seed, n * 31 + round);
         choice.pause(3000).await;
         if choice.below(3) == 0 {
             reply.stream().await;
@@ -156,7 +138,7 @@ fn good(question: &Value, n: u64) -> String {
 
 /// All of one call, until it is answered or its client has had enough.
 async fn one_call(user: &User, thief: &User, n: u64, seed: u64, tally: &Tally) {
-    let mut choice = Choice::of(seed + 1000, n);
+    let mut choice = Choice::nth(seed + 1000, n);
     choice.pause(5000).await;
     let id = if choice.below(2) == 0 { n.to_string() } else { format!("\"{n}\"") };
     let ask = user.old.call("ask", &format!(r#"{{"n":{n}}}"#)).id(&id).meta("progressToken", &id);
@@ -231,7 +213,7 @@ async fn one_call(user: &User, thief: &User, n: u64, seed: u64, tally: &Tally) {
 
 /// Opens, loses and opens the session's own stream; whatever is heard there are changes.
 async fn own_stream(user: User, seed: u64, n: u64) {
-    let mut choice = Choice::of(seed + 2000, n);
+    let mut choice = Choice::nth(seed + 2000, n);
     let mut kept: Option<Stream> = None;
     for _ in 0..6 {
         choice.pause(4000).await;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::stage::{PARKED, standing};
-use crate::stress_server::{Choice, Ledger};
+use crate::stress_server::Ledger;
 use crate::support::questions::ALL;
-use crate::support::{Ask, Done, Gets, Net, Proxy, Round, Value, call, pass, within};
+use crate::support::{Ask, Choice, Done, Gets, Net, Proxy, Round, Value, call, pass, within};
 
 struct Users {
     proxy: Arc<Proxy>,
@@ -77,7 +77,7 @@ impl Users {
 
     /// All of one call, until it is answered for good or its caller has had enough.
     async fn one_call(&self, n: u64, user: &str, seed: u64) -> End {
-        let mut choice = Choice::of(seed.wrapping_add(1000), n);
+        let mut choice = Choice::nth(seed.wrapping_add(1000), n);
         choice.pause(2_000).await;
         let mut ask = call("ask", &format!(r#"{{"n":{n}}}"#)).caps(ALL).bearer(user).id(&id(&mut choice));
         let mut done = self.send(&ask).await;

@@ -11,27 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::support::calls::withdrawal;
 use crate::support::questions::{elicit, elicit_url, roots, sample};
-use crate::support::{Gets, LegacyServer, Reply, Seen, Value, pass, rpc};
-
-/// xorshift64*, enough for choices.
-pub struct Choice(pub u64);
-
-impl Choice {
-    pub fn of(seed: u64, n: u64) -> Self {
-        Self(((seed << 32) ^ (n.wrapping_mul(0x9E37_79B9_7F4A_7C15))) | 1)
-    }
-
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % n
-    }
-
-    pub async fn pause(&mut self, most: u64) {
-        pass(self.below(most) + 1).await;
-    }
-}
+use crate::support::{Choice, Gets, LegacyServer, Reply, Seen, Value, pass, rpc};
 
 /// One question, from its asking on.
 struct Question {
@@ -85,7 +65,7 @@ impl Ledger {
         *self.runs.lock().unwrap().entry(n).or_default() += 1;
         let session = seen.session().unwrap_or_default();
         self.calls.lock().unwrap().insert((session, seen.id()), 0);
-        let mut choice = Choice::of(seed, n);
+        let mut choice = Choice::nth(seed, n);
         reply.stream().await;
         for _ in 0..choice.below(4) {
             choice.pause(60).await;

@@ -6,6 +6,7 @@
 
 pub mod ask;
 pub mod calls;
+pub mod choice;
 pub mod client;
 pub mod gets;
 pub mod held;
@@ -37,6 +38,7 @@ pub mod user;
 
 pub use ask::{Ask, CAPS, INFO, VERSION, call, get_prompt, list, read};
 pub use calls::{Call, Calls};
+pub use choice::Choice;
 pub use client::{Answer, Done};
 pub use gets::{Begin, Get, Gets};
 pub use legacy::LegacyServer;

@@ -235,13 +235,11 @@ async fn b14_a_large_result_that_is_lost_in_the_middle_becomes_an_error() {
             assert!(!read(&mut reader).await.is_empty());
         }
         drop(reader);
-        let back = Resumed::Call;
         let early = comes_back_early.then(|| session.resume(at.as_bytes()));
         for _ in 0..100 {
             assert!(track.piece(&id, &Bytes::from("p".repeat(100_000))).now_or_never().is_some());
         }
         track.end_pieces(true);
-        let _ = back;
         let mut reader = match early.unwrap_or_else(|| session.resume(at.as_bytes())) {
             Resumed::Call(reader) => reader,
             Resumed::Own(_) | Resumed::Over => panic!(),

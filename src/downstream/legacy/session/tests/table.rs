@@ -381,3 +381,25 @@ fn a_session_that_is_rebuilt_is_not_buried() {
         stage.sessions.sweep(Duration::ZERO);
     }
 }
+
+/// Architecture section 4: an id is taken up by a process that does not know it as long as it is young enough.
+#[tokio::test(start_paused = true)]
+async fn an_id_that_is_too_old_is_not_rebuilt() {
+    let stage = stage(|settings| {
+        keyed(settings);
+        settings.session.max_age = Duration::from_secs(3600);
+    });
+    for (age, rebuilt) in [(0, true), (3000, true), (3600, false), (86_400, false)] {
+        let ticket = Ticket {
+            key: seal::random().unwrap(),
+            minted: now() - age,
+            principal: principal(&headers(None)).name(),
+            subject: None,
+            level: None,
+            offers: Offers::default(),
+            client: client(LegacyRevision::LATEST),
+        };
+        let name = stage.sessions.seal.close(&ticket.write()).unwrap();
+        assert_eq!(stage.finds(&HeaderValue::try_from(name).unwrap(), None), rebuilt, "{age} s");
+    }
+}
