@@ -7,7 +7,7 @@
 use super::Relay;
 use crate::exchange::{Fault, FaultKind};
 use crate::telemetry::metrics::Meter;
-use crate::upstream::era::{Serves, Side};
+use crate::upstream::era::{Comes, Serves, Side};
 use crate::upstream::legacy::{Carries, Passage, Passed};
 use crate::upstream::modern::is_event_stream;
 use crate::upstream::{Upstream, UpstreamBody};
@@ -32,17 +32,12 @@ impl Relay {
         passage: &Passage,
         meter: &Meter,
     ) -> Result<Like, Fault> {
-        let initializes = matches!(passage.carries, Carries::Initialize(_));
-        let names_session = passage.headers.contains_key(MCP_SESSION_ID);
-        let look = || {
-            upstream.era.of_legacy_client(
-                passage.principal,
-                &passage.headers,
-                initializes,
-                passage.askable,
-                names_session,
-            )
+        let comes = match &passage.carries {
+            Carries::Initialize(_) => Comes::Initialize { askable: passage.askable },
+            _ if passage.headers.contains_key(MCP_SESSION_ID) => Comes::InSession,
+            _ => Comes::Bare,
         };
+        let look = || upstream.era.of_legacy_client(passage.principal, &passage.headers, comes);
         match look().await? {
             Side::Modern => return Ok(unlike(meter)),
             Side::Try => return Box::pin(self.attempt(upstream, passage, meter)).await,

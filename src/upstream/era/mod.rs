@@ -46,6 +46,18 @@ pub enum Side {
     Try,
 }
 
+/// What a legacy client comes with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comes {
+    /// `askable`: it declares that it can be asked something.
+    Initialize {
+        askable: bool,
+    },
+    /// It names a session.
+    InSession,
+    Bare,
+}
+
 /// How one detection ended.
 #[derive(Debug, Clone)]
 struct Detection {
@@ -83,16 +95,13 @@ impl Detector {
 
     /// The side of the server at which the request of a legacy client goes on. Nothing is opened for it: a server that is
     /// not modern is sent what the client sent, and its own answer to `initialize` says what it is. One that is modern may
-    /// serve legacy clients as well, which is the better pair; unless it does so without sessions and the client is `askable`,
+    /// serve legacy clients as well, which is the better pair; unless it does so without sessions and the client can be asked,
     /// since what such a client declares would be lost.
-    #[allow(clippy::fn_params_excessive_bools, reason = "three facts about one request")]
     pub async fn of_legacy_client(
         &self,
         principal: Principal,
         client: &HeaderMap,
-        initializes: bool,
-        askable: bool,
-        names_session: bool,
+        comes: Comes,
     ) -> Result<Side, Fault> {
         match self.shared.settings.era {
             EraSetting::Modern => return Ok(Side::Modern),
@@ -106,14 +115,13 @@ impl Detector {
         };
         Ok(match era {
             Era::Legacy => Side::Legacy,
-            Era::Modern => match self.presumed.serves() {
-                Serves::Sessions => Side::Legacy,
-                Serves::Stateless if initializes && askable => Side::Modern,
-                // It has issued no session, so it cannot say that this one is lost.
-                Serves::Stateless if names_session && !initializes => Side::Modern,
-                Serves::Stateless => Side::Legacy,
-                Serves::Nothing if initializes && self.presumed.claim_try() => Side::Try,
-                Serves::Nothing => Side::Modern,
+            Era::Modern => match (self.presumed.serves(), comes) {
+                (Serves::Sessions, _) => Side::Legacy,
+                // A server without sessions cannot ask; and it has issued none, so it cannot say that one is lost.
+                (Serves::Stateless, Comes::Initialize { askable: true } | Comes::InSession) => Side::Modern,
+                (Serves::Stateless, Comes::Initialize { askable: false } | Comes::Bare) => Side::Legacy,
+                (Serves::Nothing, Comes::Initialize { .. }) if self.presumed.claim_try() => Side::Try,
+                (Serves::Nothing, _) => Side::Modern,
             },
         })
     }

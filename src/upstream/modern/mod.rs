@@ -3,8 +3,9 @@
 //! Owns, for modern clients, relaying a checked request byte for byte and noticing that the server is not modern after all
 //! (C39b): a modern request carries everything it needs, so there is nothing to keep, and streams are passed on as they come.
 //! For legacy clients it owns the parts below: `call` runs one of their calls through all rounds, `catalog` is what is known of
-//! the server's tools, `lookup` finds the one that is called, `own` sends what the proxy asks for itself, `feed` listens to changes, `vouch` asks about credentials, `cache`
-//! keeps lists where that is wanted.
+//! the server's tools, `lookup` finds the one that is called, `own` sends what the proxy asks for itself, `feed` listens to
+//! changes, `vouch` asks about credentials, `pace` says when a call that is not finished goes on, `cache` keeps lists where that
+//! is wanted.
 
 mod cache;
 mod call;
@@ -290,7 +291,7 @@ fn standing(refusal: &Refusal, number: u64) -> Standing {
 /// are, else JSON or an event stream.
 fn answers(response: &Response<Incoming>) -> bool {
     let status = response.status();
-    if matches!(status.as_u16(), 401 | 403 | 429) {
+    if is_challenge(status) {
         return true;
     }
     let kind = content_type(response.headers());

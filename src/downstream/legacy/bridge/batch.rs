@@ -6,7 +6,6 @@
 
 use super::super::check;
 use super::super::session::{Track, Use};
-use super::call::LOST;
 use super::local::Local;
 use super::pump::{Hold, Live, Pump};
 use super::{Asked, Place, respond};
@@ -16,7 +15,7 @@ use crate::downstream::front::Inner;
 use crate::downstream::modern::check::Refusal;
 use crate::downstream::modern::respond::{json, stream};
 use crate::downstream::record::Record;
-use crate::exchange::{Fault, FaultKind, Outcome, Step};
+use crate::exchange::{Fault, FaultKind, LOST, Outcome, Step};
 use crate::relay::Exchange;
 use crate::telemetry::metrics::Ended;
 use crate::wire::json::Limits;
@@ -29,7 +28,7 @@ use futures_util::stream::FuturesUnordered;
 use hyper::{Response, StatusCode};
 use smallvec::SmallVec;
 use std::pin::pin;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::Instrument;
 
 impl Inner {
@@ -164,10 +163,15 @@ impl Inner {
         let track = session.track(ids);
         let reader = track.reader();
         let shutdown = self.shutdown.clone();
+        let patience = asked.upstream.settings.timeouts.request;
         let work = async move {
-            for (id, answer) in &answers {
-                track.answer(id, answer, Ended::Result).await;
-            }
+            // Beside the calls, which go on also where the client reads nothing.
+            let mut said = pin!(timeout(patience, async {
+                for (id, answer) in &answers {
+                    track.answer(id, answer, Ended::Result).await;
+                }
+            }));
+            let mut saying = true;
             let begun = first.and_then(|(live, step)| Some((live.take()?, Some(step))));
             // Those that wait for their next step are taken up where they are.
             let mut all = FuturesUnordered::new();
@@ -187,6 +191,7 @@ impl Inner {
                         (_, Came::Step(_) | Came::Nothing) => {}
                     },
                     Some(_) = all.next() => {}
+                    _ = &mut said, if saying => saying = false,
                     else => break,
                 }
             }

@@ -10,23 +10,19 @@ use super::{Course, Place, respond};
 use crate::downstream::FrontBody;
 use crate::downstream::ends::Ends;
 use crate::downstream::front::Inner;
-use crate::downstream::modern::check::Refusal;
 use crate::downstream::modern::respond::{passing, stream};
 use crate::downstream::record::Record;
-use crate::exchange::{Call, Fault, FaultKind, Outcome, Replan, Step};
+use crate::exchange::{Call, Fault, LOST, Outcome, Replan, Step};
 use crate::telemetry::metrics::Ended;
 use crate::upstream::modern::Caller;
 use crate::wire::headers::Accepts;
 use crate::wire::version::Era;
 use bytes::Bytes;
-use hyper::{Response, StatusCode};
+use hyper::Response;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::time::sleep;
 use tracing::Instrument;
-
-/// The answer to a request whose call came to no end of its own.
-pub(super) use crate::exchange::LOST;
 
 /// What the response begins with.
 enum First {
@@ -45,7 +41,7 @@ impl Inner {
         call: Arc<Call>,
         record: &mut Record,
         place: &mut Place,
-    ) -> Result<Response<FrontBody>, Refusal> {
+    ) -> Response<FrontBody> {
         let accepts = course.accepts;
         let may_ask = accepts.event_stream && call.method.can_ask() && session.client.can.anything();
         let mut live = self.live(course, session, call.clone(), place.take(), false);
@@ -53,7 +49,7 @@ impl Inner {
         let accepts = if may_ask { Accepts { json: false, ..accepts } } else { accepts };
         let first = self.first_of(&mut live, accepts).await;
         let Some((exchange, hold)) = live.take() else {
-            return Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, -32603, "internal", "lost"));
+            return respond::fault(&Fault::lost(), call.id(), record);
         };
         match first {
             First::Outcome(outcome) => {
@@ -62,25 +58,25 @@ impl Inner {
                         Some(outcome) => outcome,
                         None => {
                             record.outcome(Ended::Refused);
-                            return Ok(respond::gone(call.id()));
+                            return respond::gone(call.id());
                         }
                     },
                     outcome => outcome,
                 };
                 *place = hold.place;
-                Ok(respond::outcome(outcome, call.id(), accepts, record))
+                respond::outcome(outcome, call.id(), accepts, record)
             }
             First::Passing(piece) => {
                 *place = hold.place;
-                Ok(passing(exchange.detach(), piece, Ends::cut(self.shutdown.clone())))
+                passing(exchange.detach(), piece, Ends::cut(self.shutdown.clone()))
             }
             First::Cancelled if hold.entered.session_has_ended() => {
                 record.outcome(Ended::Refused);
-                Ok(respond::gone(call.id()))
+                respond::gone(call.id())
             }
             First::Cancelled => {
                 record.outcome(Ended::Cancelled);
-                Ok(respond::accepted())
+                respond::accepted()
             }
             First::Stream(first) => {
                 let track = hold.session.track([call.id().clone()]);
@@ -93,7 +89,7 @@ impl Inner {
                 // Owned by the tracker; ends with the call, at its deadline, or when it is cancelled.
                 drop(self.shutdown.spawn(work.in_current_span()));
                 let ends = Ends::after_last_words(self.shutdown.clone());
-                Ok(stream(FrontBody::reading(reader, self.timeouts.keep_alive, ends)))
+                stream(FrontBody::reading(reader, self.timeouts.keep_alive, ends))
             }
         }
     }
@@ -124,10 +120,7 @@ impl Inner {
     }
 
     async fn first_of(&self, live: &mut Live, accepts: Accepts) -> First {
-        let lost = || {
-            let fault = Fault::new(FaultKind::Internal, LOST);
-            First::Outcome(Outcome::Fault(fault))
-        };
+        let lost = || First::Outcome(Outcome::Fault(Fault::lost()));
         let Some((exchange, hold)) = live.parts() else { return lost() };
         let mut patience = pin!(sleep(self.timeouts.hold));
         loop {

@@ -135,7 +135,7 @@ impl Inner {
                     Begun::Response(response) => Ok(response),
                     Begun::Call(session) => {
                         let call = course.call(headers, request, record);
-                        self.bridged_call(&course, session, call, record, place).await
+                        Ok(self.bridged_call(&course, session, call, record, place).await)
                     }
                 }
             }

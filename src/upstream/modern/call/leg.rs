@@ -16,7 +16,7 @@ use crate::translate::legacy_client::envelope::{self, Round};
 use crate::translate::legacy_client::output::Output;
 use crate::translate::legacy_client::{mirror, notify};
 use crate::translate::notify::Kind;
-use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, Response, string};
+use crate::wire::jsonrpc::{Message, Notification, Reply as RpcReply, string};
 use crate::wire::method::Method;
 use crate::wire::version::Era;
 use hyper::header::{AUTHORIZATION, HeaderValue};
@@ -110,7 +110,7 @@ impl Course<'_> {
                     // call's.
                     let nameless = response.id.is_none() && matches!(response.reply, RpcReply::Error(_));
                     if response.answers(number) || nameless {
-                        return self.answered(&response);
+                        return self.answer(&response);
                     }
                     tracing::debug!("an answer to nothing that was asked is passed over");
                 }
@@ -214,9 +214,5 @@ impl Course<'_> {
             shared.metrics.tool_error();
         }
         Ok(Leg::Outcome(Outcome::Flowed))
-    }
-
-    fn answered(&mut self, response: &Response) -> Result<Leg, Trouble> {
-        self.answer(response)
     }
 }

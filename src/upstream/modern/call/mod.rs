@@ -3,8 +3,9 @@
 //! Owns the row of requests that a call becomes: the first, one more for each round of `input_required`, and one again
 //! where the server proved that it did not run the last (-32020), or where asking twice does no harm (lists and reads whose
 //! answer broke off, D104). `leg` sends one and reads what comes, `rounds` puts what the server asks to the client, `answer`
-//! is what an answer means, `kept` are lists that need not be asked for again. A `tools/call` that may have run is never sent again (B14). Does not own the client's session,
-//! nor how what is told reaches it: that goes through the exchange. Rules: A1.5, A11, A12.20, B2.
+//! is what an answer means, `kept` are lists that need not be asked for again. A `tools/call` that may have run is never sent
+//! again (B14). Does not own the client's session, nor how what is told reaches it: that goes through the exchange.
+//! Rules: A1.5, A11, A12.20, B2.
 
 mod answer;
 mod kept;
@@ -13,8 +14,8 @@ mod rounds;
 
 pub(super) use answer::names_ours;
 
+use super::Modern;
 use super::lookup::Mismatch;
-use super::{Modern, Trouble as Refused};
 use crate::exchange::{Call, Fault, Outcome, Replan, Sender};
 use crate::translate::declared::{self, LogLevel};
 use crate::translate::legacy_client::envelope::Round;
@@ -182,15 +183,6 @@ impl<'a> Course<'a> {
             | Method::LegacyOnly(_)
             | Method::ServerToClient
             | Method::Custom => false,
-        }
-    }
-}
-
-impl From<Refused> for Trouble {
-    fn from(refused: Refused) -> Self {
-        match refused {
-            Refused::OtherEra(fault) => Trouble::OtherEra(Outcome::Fault(fault)),
-            Refused::Fault(fault) => Trouble::Fault(fault),
         }
     }
 }
