@@ -1,9 +1,9 @@
 //! Bodies of responses to clients.
 //!
-//! Owns turning an exchange into an event stream (events that are ready together go out in one write, keep-alive
-//! comments in between, a result that passes as one event that grows), reading a session's stream (`reading`) and passing a
-//! server's own body on (`relayed`, where it is an event stream). The body holds the request's place among those in work and its log record, and lets both go with
-//! its last byte.
+//! Owns turning an exchange into an event stream (events that are ready together go out in one write, keep-alive comments
+//! in between, a result that passes as one event that grows), reading a session's stream (`reading`) and passing a server's
+//! own body on (`relayed`, where it is an event stream). The body holds the request's place among those in work and its log
+//! record, and lets both go with its last byte.
 
 use super::ends::Ends;
 use super::keep_alive::KeepAlive;

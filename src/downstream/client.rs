@@ -3,7 +3,8 @@
 //! Owns just that choice, made for each request from its headers and body. A claim (a version in `params._meta`) is modern,
 //! whatever else is there, a session of the proxy's own apart (`front` looks at that); without one, `initialize`, a legacy
 //! version header, or no version header at all is legacy. What names a version that does not exist is left to the modern
-//! checks, which refuse it. Rules: A1.1, A13.1, A13.4; cases C01b, C01c, C27; spec 2026-07-28 basic/versioning, Backward Compatibility.
+//! checks, which refuse it. Rules: A1.1, A13.1, A13.4; cases C01b, C01c, C27; spec 2026-07-28 basic/versioning, Backward
+//! Compatibility.
 
 use super::modern::check::{Header, header};
 use crate::wire::jsonrpc::{Fault, Malformed, Message, Params};

@@ -1,7 +1,8 @@
 //! What is particular to a modern server's result on its way to a legacy client (`translate::legacy_client::result`).
 //!
-//! One thing that is done to a result which is held cannot be done here: a value that is no object gets no text block of its
-//! own, since the list of blocks may have passed before it (B6.4). A result without any block is therefore held. Rules: A4.10, A4.11, A4.13, B6.1-B6.5, B12.
+//! One thing that is done to a result which is held cannot be done here: a value that is no object gets no text block of
+//! its own, since the list of blocks may have passed before it (B6.4). A result without any block is therefore held. Rules:
+//! A4.10, A4.11, A4.13, B6.1-B6.5, B12.
 
 use super::{Fate, Held, Structured};
 use crate::translate::legacy_client::output::Output;

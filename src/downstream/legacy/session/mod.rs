@@ -3,8 +3,9 @@
 //! Owns the table of one upstream's sessions and what their ids are: sealed state (`ticket`), bound to the credential that
 //! opened it (and, once the server has vouched for it, to a newer one of the same `subject`), good in any process that has
 //! the key. Owns their number, their idle time and their end. `state` is one session, `uses` a session in the hands of a
-//! request, `track` both ends of its event streams, `rows`, `row` and `large` what is kept of them, `event` how it is written,
-//! `notices` what waits for its own stream, `follow` where that comes from, `graves` the ids that are used up. Does not own what a request in a session does (`bridge`).
+//! request, `track` both ends of its event streams, `rows`, `row` and `large` what is kept of them, `event` how it is
+//! written, `notices` what waits for its own stream, `follow` where that comes from, `graves` the ids that are used up.
+//! Does not own what a request in a session does (`bridge`).
 //! Rules: A12.12-A12.15, A12.19, A13.4, A13.5, B9.8, B14; D82, D103; cases C03 (client side), C10.
 
 mod event;

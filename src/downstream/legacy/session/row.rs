@@ -1,7 +1,8 @@
 //! One event stream of a session: what it has said, and how far its reader has come.
 //!
 //! Owns the events of one stream, their ids, the answers that are still owed on it, and its one reader, which takes them in
-//! `reading`. Pure state under its session's lock; `rows` bounds all of a session's streams together, `track` waits. Rules: A12.19, A13.5, B14.
+//! `reading`. Pure state under its session's lock; `rows` bounds all of a session's streams together, `track` waits. Rules:
+//! A12.19, A13.5, B14.
 
 use super::event;
 pub(super) use super::event::Kind;

@@ -168,12 +168,9 @@ impl Feed {
     }
 
     /// Hubs now.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.hubs.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.hubs.is_empty()
     }
 
     /// Ends a hub that nobody is in. Whether it has ended.
