@@ -8,7 +8,7 @@ use crate::demo;
 use crate::downstream::{Front, FrontBody};
 use crate::listen::admin::{self, Admin};
 use crate::listen::{self, BindError, Bound, Guard, Server};
-use crate::net::{BoxIo, Dial, TcpDialer};
+use crate::net::{BoxIo, Dial, Launch, TcpDialer};
 use crate::relay::Relay;
 use crate::seal::SealError;
 use crate::shutdown::{Ending, Shutdown};
@@ -65,6 +65,13 @@ impl listen::Handler for Clients {
     }
 }
 
+/// How the process reaches servers. `None` is the real thing; tests bring their own, in memory.
+#[derive(Clone, Default)]
+pub struct Reach {
+    pub dial: Option<Arc<dyn Dial>>,
+    pub launch: Option<Arc<dyn Launch>>,
+}
+
 /// A proxy with its upstreams, not yet bound to a socket.
 pub struct App {
     config: Config,
@@ -85,7 +92,12 @@ pub struct Sockets {
 
 impl App {
     /// Builds the proxy. `dial` overrides how upstreams are connected to; `None` is TCP.
-    pub async fn new(mut config: Config, dial: Option<Arc<dyn Dial>>) -> Result<Self, StartError> {
+    pub async fn new(config: Config, dial: Option<Arc<dyn Dial>>) -> Result<Self, StartError> {
+        Self::reaching(config, Reach { dial, launch: None }).await
+    }
+
+    /// As [`new`](Self::new), with a way of its own to processes too.
+    pub async fn reaching(mut config: Config, reach: Reach) -> Result<Self, StartError> {
         let shutdown = Shutdown::new(config.shutdown_grace);
         let metrics = Arc::new(Metrics::new()?);
         let verdicts = Arc::new(Verdicts::load(config.era_cache_file.as_deref())?);
@@ -97,7 +109,7 @@ impl App {
             if settings.target == Target::Demo {
                 settings.target = Target::Http(start_demo(&shutdown).await.map_err(StartError::Demo)?);
             }
-            let dial = dial.clone().unwrap_or_else(|| Arc::new(TcpDialer::new(settings.timeouts.connect)));
+            let dial = reach.dial.clone().unwrap_or_else(|| Arc::new(TcpDialer::new(settings.timeouts.connect)));
             let (common, shutdown) = (common.clone(), shutdown.clone());
             let metrics = metrics.upstream(&settings.name);
             let upstream = Upstream::new(settings.clone(), limits, dial, common, shutdown, metrics)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::error::ConfigError;
 use super::{
-    Authorization, Config, EraSetting, FrontTimeouts, Limits, Listen, Log, LogFormat, Session, SessionScope,
+    Authorization, Config, EraSetting, FrontTimeouts, HttpTransport, Limits, Listen, Log, LogFormat, Session, SessionScope,
     Target, Upstream, UpstreamLimits, UpstreamTimeouts, upstream,
 };
 use crate::wire::version::LegacyRevision;
@@ -50,6 +50,9 @@ impl Upstream {
             name: NAME.to_owned(),
             path: PATH.to_owned(),
             target,
+            transport: HttpTransport::Auto,
+            sse_endpoint: None,
+            sse_path: None,
             era: EraSetting::Auto,
             era_ttl: Duration::from_secs(24 * 60 * 60),
             authorization: Authorization::Forward,
@@ -128,7 +131,9 @@ impl Default for UpstreamTimeouts {
             stream: Duration::from_millis(500),
             reconnect: Duration::from_secs(1),
             reconnect_max: Duration::from_secs(30),
-            pool_idle: Duration::from_secs(60),
+            start: Duration::from_secs(60),
+            stop: Duration::from_secs(2),
+            pool_idle: Duration::from_secs(4),
             gather: Duration::from_millis(25),
             answer: Duration::from_secs(5 * 60),
             attribute: Duration::from_secs(10),
@@ -144,6 +149,7 @@ impl Default for UpstreamLimits {
         Self {
             message_bytes: 64 * MIB,
             flow_bytes: 64 * KIB,
+            max_processes: 64,
             pool_connections: 64,
             redirects: 3,
             resumptions: 5,

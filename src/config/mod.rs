@@ -29,6 +29,7 @@ pub use error::ConfigError;
 pub use flags::{LogFlags, ProbeFlags, ServeFlags, from_flags, from_probe_flags};
 pub use load::{Loaded, load_file};
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -146,6 +147,14 @@ pub struct Upstream {
     /// Where clients reach it, such as `/mcp`; no trailing slash (`/mcp/` is served alike).
     pub path: String,
     pub target: Target,
+    /// Of an `http` or `https` target.
+    pub transport: HttpTransport,
+    /// Where messages are posted to at a server of the old HTTP+SSE, in the place of what its `endpoint` event says: a path,
+    /// or a URL of the same origin (C42).
+    pub sse_endpoint: Option<String>,
+    /// Where clients of the old HTTP+SSE find their event stream, such as `/sse`; messages are posted to `messages` beside it.
+    /// `None`: they are not served.
+    pub sse_path: Option<String>,
     pub era: EraSetting,
     /// After this a legacy verdict is looked at again in the background (B13).
     pub era_ttl: Duration,
@@ -178,6 +187,32 @@ pub enum Target {
     Http(url::Url),
     /// `builtin:demo`: the legacy server inside this binary.
     Demo,
+    /// A stdio server, started as a child process.
+    Command(Command),
+}
+
+/// `command`, `args`, `env`, `inherit_env` and `cwd`: a program to start. No shell reads any of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// A path, or a name that is looked for in `PATH`.
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    /// Variables set for it, over those that it inherits.
+    pub env: Vec<(String, Secret)>,
+    /// Names of variables of this process that it inherits besides the short list that every program needs (C57).
+    pub inherit_env: Vec<String>,
+    /// Where it runs; `None`: where this process runs.
+    pub cwd: Option<PathBuf>,
+}
+
+/// Which transport an `http` or `https` server has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpTransport {
+    /// Streamable HTTP; the old HTTP+SSE where `initialize` is refused as a server refuses it that has only that (C42).
+    Auto,
+    StreamableHttp,
+    /// HTTP+SSE of 2024-11-05: the URL is that of the event stream.
+    Sse,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,7 +247,12 @@ pub struct UpstreamTimeouts {
     pub reconnect: Duration,
     /// The longest such pause, also where the server names one.
     pub reconnect_max: Duration,
-    /// An idle pooled connection is closed after this.
+    /// From the start of a child process to its first message; above: 504.
+    pub start: Duration,
+    /// How long a child process has to end once its standard input is closed, and again after SIGTERM; then SIGKILL.
+    pub stop: Duration,
+    /// An idle pooled connection is closed after this. Node and uvicorn close theirs after 5 s, and a request that is sent in
+    /// that very moment is lost.
     pub pool_idle: Duration,
     /// How long further questions of a call are waited for before its client is asked (B1.4).
     pub gather: Duration,
@@ -234,6 +274,8 @@ pub struct UpstreamLimits {
     pub message_bytes: usize,
     /// Bytes of a legacy server's result from which on it goes to the client while it still comes.
     pub flow_bytes: usize,
+    /// Child processes at once; above: 503.
+    pub max_processes: usize,
     /// Idle connections kept open to the upstream.
     pub pool_connections: usize,
     /// Redirects followed for one request, same origin only.

@@ -45,6 +45,8 @@ impl Display for Target {
         match self {
             Self::Http(url) => f.write_str(&without_credentials(url.as_str())),
             Self::Demo => f.write_str("builtin:demo"),
+            // Arguments may hold secrets.
+            Self::Command(command) => f.write_str(&command.program.to_string_lossy()),
         }
     }
 }

@@ -15,13 +15,12 @@ use super::record::Record;
 use super::relayed::{Next, Overdue, Quiet, Source};
 use crate::exchange::{Fault, Outcome, Receiver, Step};
 use crate::telemetry::metrics::Ended;
-use crate::upstream::UpstreamBody;
+use crate::upstream::{UpstreamBody, UpstreamStream};
 use crate::wire::jsonrpc::Id;
 use crate::wire::payload::Payload;
 use crate::wire::sse::{self, DataLines};
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -52,7 +51,7 @@ enum Kind {
     Stream(Box<Stream>),
     Passing(Box<Passing>),
     Reading(Box<Reading>),
-    Relayed(Incoming, Ends),
+    Relayed(UpstreamStream, Ends),
     RelayedStream(Source, Ends, Box<Quiet>),
 }
 
@@ -280,7 +279,7 @@ impl Body for FrontBody {
                 ready!(reading.poll(cx, &mut this.record)).map(|bytes| bytes.map(Frame::data))
             }
             Kind::Relayed(body, ends) => match Pin::new(body).poll_frame(cx) {
-                Poll::Ready(frame) => frame.map(|frame| frame.map_err(BoxError::from)),
+                Poll::Ready(frame) => frame,
                 Poll::Pending => {
                     ready!(ends.poll(cx));
                     Some(Err(Overdue.into()))

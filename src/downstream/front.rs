@@ -9,7 +9,7 @@ use super::client;
 use super::legacy::{Place, Post, Sessions};
 use super::modern::check::Refusal;
 use super::modern::respond;
-use super::read::Reader;
+use super::read::{ClientBody, Reader};
 use super::record::Record;
 use crate::config::{FrontTimeouts, Limits};
 use crate::exchange::{Fault, FaultKind};
@@ -25,7 +25,6 @@ use crate::wire::jsonrpc::{self, Message, Request, code};
 use crate::wire::method::Method;
 use crate::wire::version::{Era, MODERN};
 use bytes::Bytes;
-use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
 use std::collections::HashMap;
@@ -83,7 +82,7 @@ impl Front {
 
     /// Answers one request. Dropping the future, or later the body, cancels a modern client's call; a legacy client's goes on
     /// (B14), and can be cancelled in words alone.
-    pub async fn handle(&self, request: hyper::Request<Incoming>) -> Response<FrontBody> {
+    pub async fn handle<B: ClientBody>(&self, request: hyper::Request<B>) -> Response<FrontBody> {
         let inner = &self.inner;
         let Some(upstream) = inner.relay.route(request.uri().path()) else {
             let refusal = Refusal::new(
@@ -145,10 +144,10 @@ fn is_short(text: &Bytes, limits: json::Limits) -> bool {
 type Answered = (Response<FrontBody>, Option<OwnedSemaphorePermit>);
 
 impl Inner {
-    async fn answer(
+    async fn answer<B: ClientBody>(
         &self,
         upstream: &Arc<Upstream>,
-        request: hyper::Request<Incoming>,
+        request: hyper::Request<B>,
         record: &mut Record,
     ) -> Result<Answered, Refusal> {
         if request.method() != HttpMethod::POST {

@@ -10,7 +10,7 @@ use crate::telemetry::metrics::Limit;
 use crate::wire::jsonrpc::{self, Id, code};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
 use hyper::header::EXPECT;
 use hyper::{HeaderMap, StatusCode};
 use std::time::Duration;
@@ -19,6 +19,11 @@ use tokio::time::timeout;
 /// As much of a body as is looked at, and for how long, only to answer a refusal under its id.
 const GLANCE: usize = 64 * 1024;
 const GLANCE_TIME: Duration = Duration::from_secs(1);
+
+/// The body of a client's request: from a connection, or put together in memory.
+pub trait ClientBody: Body<Data = Bytes> + Unpin + Send {}
+
+impl<B: Body<Data = Bytes> + Unpin + Send> ClientBody for B {}
 
 /// The bounds of one body.
 pub(super) struct Reader<'a> {
@@ -31,7 +36,7 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// The id in the beginning of a body that is not taken.
-    pub(super) async fn glance(&self, mut body: Incoming) -> Option<Id> {
+    pub(super) async fn glance<B: ClientBody>(&self, mut body: B) -> Option<Id> {
         let mut text = Text::new(GLANCE);
         let _ = timeout(GLANCE_TIME.min(self.time), async {
             let _ = text.fill(&mut body).await;
@@ -42,7 +47,7 @@ impl Reader<'_> {
     }
 
     /// The whole body. What is too long or too late is not read any further, but its id may stand in what was read.
-    pub(super) async fn read(&self, head: &HeaderMap, mut body: Incoming) -> Result<Bytes, Refusal> {
+    pub(super) async fn read<B: ClientBody>(&self, head: &HeaderMap, mut body: B) -> Result<Bytes, Refusal> {
         let limit = self.limit;
         let too_large = || {
             let text = format!("the request body is larger than {limit} bytes (limits.body_bytes)");
@@ -91,7 +96,7 @@ enum Unread {
 
 /// Takes in what is left, so that a client in the middle of writing gets to read its answer: a connection that is
 /// closed with unread bytes is reset. The caller bounds the time.
-async fn discard(body: &mut Incoming) {
+async fn discard<B: ClientBody>(body: &mut B) {
     while let Some(Ok(_)) = body.frame().await {}
 }
 
@@ -108,7 +113,7 @@ impl Text {
         Self { limit, single: None, joined: BytesMut::new() }
     }
 
-    async fn fill(&mut self, body: &mut Incoming) -> Result<(), Unread> {
+    async fn fill<B: ClientBody>(&mut self, body: &mut B) -> Result<(), Unread> {
         let announced = body.size_hint().lower().min(self.limit as u64) as usize;
         while let Some(frame) = body.frame().await {
             let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };

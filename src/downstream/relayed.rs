@@ -7,17 +7,17 @@ use super::body::{BoxError, COMMENT};
 use super::ends::Ends;
 use super::half_event::HalfEvent;
 use super::keep_alive::KeepAlive;
+use crate::upstream::UpstreamStream;
 use crate::upstream::legacy::Held;
 use bytes::Bytes;
 use http_body::{Body, Frame};
-use hyper::body::Incoming;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Where a relayed event stream comes from.
 pub(super) enum Source {
-    Server(Incoming),
+    Server(UpstreamStream),
     Held(Held),
 }
 
@@ -39,7 +39,7 @@ impl Source {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self {
             Source::Server(body) => {
-                Pin::new(body).poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(BoxError::from)))
+                Pin::new(body).poll_frame(cx)
             }
             Source::Held(held) => {
                 Pin::new(held).poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(BoxError::from)))

@@ -5,6 +5,7 @@
 //! know only these types, every time-dependent behaviour can be tried over `tokio::io::duplex` under a paused clock.
 
 mod dial;
+mod launch;
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -17,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 pub use dial::{Dial, Origin, OriginError, Scheme, TcpDialer, prepare_tcp};
+pub use launch::{Launch, Launched, Process, Program, Reads, Writes};
 
 /// A bidirectional byte stream.
 pub trait Io: AsyncRead + AsyncWrite + Unpin + Send {

@@ -5,7 +5,7 @@
 //! where client and server are both legacy.
 
 use super::legacy::{Goodbye, Session};
-use super::transport::RequestHead;
+use super::transport::{RequestHead, Speaker};
 use crate::config::{self, Authorization};
 use crate::wire::headers::{self, ACCEPT_BOTH, EVENT_STREAM, JSON};
 use crate::wire::version::MODERN;
@@ -57,7 +57,7 @@ impl Heads {
         if let Some(session) = session {
             in_session(&mut headers, session);
         }
-        RequestHead { method: Method::POST, headers }
+        RequestHead { method: Method::POST, headers, speaker: Speaker::Driver }
     }
 
     /// A GET for a session's stream; after `last_event`, if it is taken up again.
@@ -72,7 +72,7 @@ impl Heads {
         headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
         headers.remove(CONTENT_TYPE);
         headers.extend(last_event.map(|id| (HeaderName::from_static(headers::LAST_EVENT_ID), id)));
-        RequestHead { method: Method::GET, headers }
+        RequestHead { method: Method::GET, headers, speaker: Speaker::Driver }
     }
 
     /// The DELETE that ends a session, under the credential that the session was opened with.
@@ -87,7 +87,7 @@ impl Heads {
         if let Some(value) = &goodbye.authorization {
             headers.insert(AUTHORIZATION, value.clone());
         }
-        RequestHead { method: Method::DELETE, headers }
+        RequestHead { method: Method::DELETE, headers, speaker: Speaker::Driver }
     }
 
     /// The modern probe.
@@ -103,7 +103,7 @@ impl Heads {
                 headers.append(name.clone(), value.clone());
             }
         }
-        RequestHead { method: Method::POST, headers }
+        RequestHead { method: Method::POST, headers, speaker: Speaker::Driver }
     }
 
     /// A request of the proxy's own making to a modern server, for `client`, whose own `Mcp-*` headers say nothing of it
@@ -121,7 +121,7 @@ impl Heads {
         headers.insert(HeaderName::from_static(headers::MCP_METHOD), method);
         headers.extend(name.map(|name| (HeaderName::from_static(headers::MCP_NAME), name)));
         headers.extend(params);
-        RequestHead { method: Method::POST, headers }
+        RequestHead { method: Method::POST, headers, speaker: Speaker::Driver }
     }
 
     /// A legacy client's own request, in the session that it names; `Accept` is ours to say (C25).
@@ -138,7 +138,7 @@ impl Heads {
         if verb == Method::GET {
             headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
         }
-        RequestHead { method: verb, headers }
+        RequestHead { method: verb, headers, speaker: Speaker::Client }
     }
 
     /// The credential that a request of this client carries upstream, if it is the client's own.

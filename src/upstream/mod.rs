@@ -24,10 +24,11 @@ use crate::translate::capabilities::Recent;
 use crate::wire::json::Limits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use transport::{HttpTransport, SendError, TransportBuildError};
+use transport::{HttpTransport, SendError, Transport, TransportBuildError};
 
 pub use asking::Asking;
 pub use reply::UpstreamBody;
+pub use transport::Body as UpstreamStream;
 
 /// One upstream and everything that is kept for it.
 pub struct Upstream {
@@ -49,7 +50,7 @@ pub struct Common {
 /// What the parts of one upstream share.
 pub(crate) struct Shared {
     settings: config::Upstream,
-    transport: HttpTransport,
+    transport: Transport,
     heads: head::Heads,
     /// Bounds of an upstream message's JSON.
     limits: Limits,
@@ -71,7 +72,7 @@ impl Shared {
         shutdown: Shutdown,
         metrics: Arc<UpstreamMetrics>,
     ) -> Result<Arc<Self>, TransportBuildError> {
-        let transport = HttpTransport::new(&settings, dial, metrics.clone())?;
+        let transport = Transport::Http(HttpTransport::new(&settings, dial, metrics.clone())?);
         let heads = head::Heads::new(&settings);
         let numbers = AtomicU64::new(1);
         let declared = Recent::default();

@@ -6,7 +6,7 @@
 //! Rules: A12, A13.7, A14.1 (arrays from a 2025-03-26 server); cases C11, C13, C31, C36.
 
 use super::legacy::Held;
-use super::transport::SendError;
+use super::transport::{Body, SendError};
 use crate::exchange::Fault;
 use crate::telemetry::metrics::UpstreamLimit;
 use crate::translate::flow::Flow;
@@ -16,7 +16,7 @@ use crate::wire::jsonrpc::{self, Id, Message, code};
 use crate::wire::sse;
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use http_body::Body as _;
 use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Response, StatusCode};
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ use pass::more;
 
 /// The body of a response that is passed on.
 pub enum UpstreamBody {
-    Streaming(Incoming),
+    Streaming(Body),
     Read(Bytes),
     /// An event stream that outlives the server's.
     Held(Held),
@@ -48,7 +48,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    pub(super) async fn read(response: Response<Incoming>, message_bytes: usize, limits: Limits) -> Self {
+    pub(super) async fn read(response: Response<Body>, message_bytes: usize, limits: Limits) -> Self {
         let (head, body) = response.into_parts();
         if !head.status.is_success() {
             return Reply::Refused(Refusal::read(head.status, head.headers, body, limits).await);
@@ -97,8 +97,8 @@ pub(super) enum Arrival {
 }
 
 enum Source {
-    Events(Incoming, Box<sse::Decoder>),
-    Json(Incoming),
+    Events(Body, Box<sse::Decoder>),
+    Json(Body),
     /// Neither; the media type.
     Other(String),
     Done,
@@ -134,14 +134,14 @@ impl Break {
 
 impl Messages {
     /// The messages of an event stream.
-    pub(super) fn events(body: Incoming, message_bytes: usize, limits: Limits) -> Self {
+    pub(super) fn events(body: Body, message_bytes: usize, limits: Limits) -> Self {
         Self::events_after(None, body, message_bytes, limits)
     }
 
     /// Those of one that was taken up after the event of this id.
     pub(super) fn events_after(
         id: Option<Bytes>,
-        body: Incoming,
+        body: Body,
         message_bytes: usize,
         limits: Limits,
     ) -> Self {
@@ -352,7 +352,7 @@ fn read(text: Bytes, limits: Limits) -> Result<Result<Message, NotAMessage>, Bre
 /// The whole body, `limit` bytes at most.
 pub(super) async fn collect<B>(body: &mut B, limit: usize) -> Result<Bytes, Break>
 where
-    B: Body<Data = Bytes> + Unpin,
+    B: http_body::Body<Data = Bytes> + Unpin,
 {
     let mut gather = Gather::default();
     while let Some(data) = frame(body).await? {
@@ -364,7 +364,7 @@ where
 /// The next bytes of a body.
 async fn frame<B>(body: &mut B) -> Result<Option<Bytes>, Break>
 where
-    B: Body<Data = Bytes> + Unpin,
+    B: http_body::Body<Data = Bytes> + Unpin,
 {
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(|_| Break::Body)?.into_data() {

@@ -29,7 +29,7 @@ pub struct Detector {
     shared: Arc<Shared>,
     legacy: Arc<Legacy>,
     verdicts: Arc<Verdicts>,
-    /// What the verdict is filed under: scheme, host, port and path, without the query (B13).
+    /// What the verdict is filed under (B13).
     endpoint: String,
     probes: Flights<(), Detection>,
     /// Probes for legacy clients, which need no session of the proxy's own.
@@ -68,11 +68,10 @@ struct Detection {
 
 impl Detector {
     pub(super) fn new(shared: Arc<Shared>, legacy: Arc<Legacy>, verdicts: Arc<Verdicts>) -> Self {
-        let mut url = shared.transport.url().clone();
-        url.set_query(None);
+        let endpoint = shared.transport.endpoint();
         let probes = Flights::new(shared.shutdown.clone());
         let looks = Flights::new(shared.shutdown.clone());
-        Self { shared, legacy, verdicts, endpoint: url.into(), probes, looks, presumed: Arc::default() }
+        Self { shared, legacy, verdicts, endpoint, probes, looks, presumed: Arc::default() }
     }
 
     /// The era in which the call goes on.

@@ -6,13 +6,13 @@
 
 use super::super::Shared;
 use super::super::reply::{Refusal, UpstreamBody, content_type};
-use super::super::transport::RequestHead;
+use super::super::transport::{Body, RequestHead};
 use crate::exchange::{Fault, Principal};
 use crate::wire::headers::{ContentType, LAST_EVENT_ID, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use crate::wire::jsonrpc::{Id, code};
 use crate::wire::payload::Payload;
 use http::response;
-use hyper::body::{Body, Incoming};
+use http_body::Body as _;
 use hyper::{HeaderMap, Method, Response, StatusCode};
 use tokio::time::Instant;
 
@@ -109,7 +109,7 @@ pub(super) async fn send(
     shared: &Shared,
     head: RequestHead,
     body: Payload,
-) -> Result<Response<Incoming>, Fault> {
+) -> Result<Response<Body>, Fault> {
     let sent = shared.transport.send(head, body).await;
     sent.map_err(|error| super::super::send_fault(&shared.settings.name, &error))
 }
@@ -118,7 +118,7 @@ pub(super) async fn send(
 pub(super) async fn judge(
     shared: &Shared,
     carries: &Carries,
-    response: Response<Incoming>,
+    response: Response<Body>,
 ) -> Result<Passed, Fault> {
     match response.status().as_u16() {
         200..300 => answer(carries, response).map(Passed::Response),
@@ -135,13 +135,13 @@ pub(super) async fn judge(
     }
 }
 
-async fn unusable(shared: &Shared, carries: &Carries, response: Response<Incoming>) -> Fault {
+async fn unusable(shared: &Shared, carries: &Carries, response: Response<Body>) -> Fault {
     let (head, body) = response.into_parts();
     Refusal::read(head.status, head.headers, body, shared.limits).await.fault(carries.name())
 }
 
 /// A success, if it can be the answer to what was sent (C04: never an empty one to a request).
-fn answer(carries: &Carries, response: Response<Incoming>) -> Result<Response<UpstreamBody>, Fault> {
+fn answer(carries: &Carries, response: Response<Body>) -> Result<Response<UpstreamBody>, Fault> {
     let kind = content_type(response.headers());
     let fits = match carries {
         Carries::Unanswered | Carries::End => true,

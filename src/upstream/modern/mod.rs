@@ -22,6 +22,7 @@ pub mod feed;
 use super::Shared;
 use super::legacy::Carries;
 use super::parked::Parked;
+use super::transport::Body;
 use super::reply::{Messages, Refusal, UpstreamBody, collect, content_type};
 use crate::exchange::{Call, Fault, Principal, Sender};
 use crate::telemetry::metrics::Waiting;
@@ -37,7 +38,6 @@ use bytes::Bytes;
 use cache::Cache;
 use catalog::Catalog;
 use feed::Feed;
-use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use lookup::Lookups;
@@ -289,7 +289,7 @@ fn standing(refusal: &Refusal, number: u64) -> Standing {
 
 /// Whether the response can be passed on as an answer to a request (A12.21, C04): a challenge and a rate limit as they
 /// are, else JSON or an event stream.
-fn answers(response: &Response<Incoming>) -> bool {
+fn answers(response: &Response<Body>) -> bool {
     let status = response.status();
     if is_challenge(status) {
         return true;

@@ -4,12 +4,12 @@
 //! at the server while there is nobody to take it. Nothing is read from the server unless a piece is asked for, so who takes
 //! slowly slows the server down.
 
-use super::{Break, Messages, Source, frame};
+use super::{Body, Break, Messages, Source, frame};
 use crate::translate::flow::{Plan, Stop};
 use crate::wire::json::ScanFault;
 use crate::wire::sse;
 use bytes::Bytes;
-use hyper::body::{Body, Incoming};
+use http_body::Body as _;
 
 /// As much as may come at once of an event that is larger than `message_bytes` and will pass.
 const ONE_READ: usize = 1 << 20;
@@ -96,7 +96,7 @@ impl Messages {
 }
 
 /// The next bytes of a body; never, where `stop` says that they stay at the server, unless nothing more will come.
-pub(super) async fn more(body: &mut Incoming, stop: bool) -> Result<Option<Bytes>, Break> {
+pub(super) async fn more(body: &mut Body, stop: bool) -> Result<Option<Bytes>, Break> {
     if stop && !body.is_end_stream() {
         std::future::pending::<()>().await;
     }

@@ -3,14 +3,13 @@
 //! Owns reading it, and what the caller is told where the status itself is the answer. Does not own what it means to a call.
 //! Rules: A12; cases C31, C36.
 
-use super::{collect, content_type};
+use super::{Body, collect, content_type};
 use crate::exchange::{Fault, FaultKind};
 use crate::wire::headers::ContentType;
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Response};
 use crate::wire::sse;
 use bytes::Bytes;
-use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, StatusCode};
 
@@ -31,7 +30,7 @@ impl Refusal {
     pub(in crate::upstream) async fn read(
         status: StatusCode,
         headers: HeaderMap,
-        mut body: Incoming,
+        mut body: Body,
         limits: Limits,
     ) -> Self {
         // A body that is too long or breaks off is as good as none: status and headers say what there is to say.

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
-use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
+use super::body::Body;
 use super::connect::{Connector, Route};
 use super::error::{Again, Failure, Phase, RedirectRefusal, SendError, TransportBuildError};
 use super::{redirect, tls};
@@ -40,6 +40,16 @@ const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 pub struct RequestHead {
     pub method: Method,
     pub headers: HeaderMap,
+    pub speaker: Speaker,
+}
+
+/// Whose words the request carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// A driver's, whose ids are unlike those of all its other requests.
+    Driver,
+    /// A legacy client's own, in a session of its own at the server.
+    Client,
 }
 
 /// A way to one HTTP endpoint. Clones share the pool.
@@ -114,12 +124,12 @@ impl HttpTransport {
     }
 
     /// Sends one request to the endpoint and waits for the head of the response, `timeouts.request` at most.
-    pub async fn send(&self, head: RequestHead, body: Payload) -> Result<Response<Incoming>, SendError> {
+    pub async fn send(&self, head: RequestHead, body: Payload) -> Result<Response<Body>, SendError> {
         self.send_within(self.inner.response_limit, head, body).await
     }
 
     /// As [`send`](Self::send), for a call, whose own deadline comes no later. `head` makes the same head each time.
-    pub async fn send_due(&self, head: &Head<'_>, body: Payload) -> Result<Response<Incoming>, SendError> {
+    pub async fn send_due(&self, head: &Head<'_>, body: Payload) -> Result<Response<Body>, SendError> {
         self.inner.counted(pin!(self.inner.follow(head, body))).await
     }
 
@@ -130,7 +140,7 @@ impl HttpTransport {
         limit: Duration,
         head: RequestHead,
         body: Payload,
-    ) -> Result<Response<Incoming>, SendError> {
+    ) -> Result<Response<Body>, SendError> {
         let head = || head.clone();
         let followed = pin!(self.inner.follow(&head, body));
         let sent = async {
@@ -158,7 +168,7 @@ impl Drop for Delivery<'_> {
     }
 }
 
-fn delivered(sent: &Result<Response<Incoming>, SendError>) -> Delivered {
+fn delivered(sent: &Result<Response<Body>, SendError>) -> Delivered {
     match sent {
         Ok(response) => match response.status().as_u16() {
             ..300 => Delivered::Success,
@@ -195,8 +205,8 @@ impl Inner {
     async fn counted(
         &self,
         // By reference: it is large, and is not to be moved about.
-        sent: impl Future<Output = Result<Response<Incoming>, SendError>> + Unpin,
-    ) -> Result<Response<Incoming>, SendError> {
+        sent: impl Future<Output = Result<Response<Body>, SendError>> + Unpin,
+    ) -> Result<Response<Body>, SendError> {
         let mut delivery = Delivery { metrics: &self.metrics, result: Delivered::GivenUp };
         let sent = sent.await;
         delivery.result = delivered(&sent);
@@ -206,7 +216,7 @@ impl Inner {
         sent
     }
 
-    async fn follow(&self, head: &Head<'_>, body: Payload) -> Result<Response<Incoming>, SendError> {
+    async fn follow(&self, head: &Head<'_>, body: Payload) -> Result<Response<Body>, SendError> {
         let response = self.deliver(&self.uri, head, &body).await?;
         let Some(target) = self.redirected(&response, &self.url) else { return Ok(response) };
         self.follow_on(target?, head, &body).await
@@ -218,7 +228,7 @@ impl Inner {
         mut target: redirect::Target,
         head: &Head<'_>,
         body: &Payload,
-    ) -> Result<Response<Incoming>, SendError> {
+    ) -> Result<Response<Body>, SendError> {
         for _hop in 0..self.redirects {
             let response = self.deliver(&target.uri, head, body).await?;
             target = match self.redirected(&response, &target.url) {
@@ -231,7 +241,7 @@ impl Inner {
 
     fn redirected(
         &self,
-        response: &Response<Incoming>,
+        response: &Response<Body>,
         from: &Url,
     ) -> Option<Result<redirect::Target, RedirectRefusal>> {
         redirect::target(response.status(), response.headers(), from, &self.origin)
@@ -243,12 +253,12 @@ impl Inner {
         uri: &Uri,
         head: &Head<'_>,
         body: &Payload,
-    ) -> Result<Response<Incoming>, SendError> {
+    ) -> Result<Response<Body>, SendError> {
         let mut stale = self.stale;
         let mut once = true;
         loop {
             let failure = match self.client.request(self.request(uri, head(), body)).await {
-                Ok(response) => return Ok(response),
+                Ok(response) => return Ok(response.map(Body::Http)),
                 Err(error) => Failure::of(error, &self.shown),
             };
             match failure.again {

@@ -1,11 +1,20 @@
-//! How bytes reach a server and come back: one transport per file, none of them knows an era.
+//! How bytes reach a server and come back: one transport per folder, none of them knows an era.
 //!
 //! Owns connections and their failures. Does not own what is said over them: the era drivers build heads and payloads.
+//!
+//! The drivers speak Streamable HTTP, in which a message goes up alone and what belongs to it comes back as the response to
+//! it, and all else on the stream of a GET. Two transports have one channel for everything instead: the pipes of a child
+//! process, and HTTP+SSE of 2024. `channel` presents such a channel as an endpoint of Streamable HTTP, in memory, so that
+//! there is one driver for each era and not one for each transport; `pipe` is what it needs of the channel below it, `child`
+//! and `old_sse` are the two. `either` finds out which of the two transports over HTTP an endpoint has.
 
+mod body;
+mod channel;
 mod connect;
 mod error;
 mod http;
 mod link;
+mod pipe;
 mod redirect;
 mod tls;
 
@@ -16,5 +25,76 @@ pub(super) mod peer;
 #[cfg(test)]
 mod redirect_tests;
 
+pub use self::http::{HttpTransport, RequestHead, Speaker};
+pub use body::{Body, BoxError};
 pub use error::{Phase, RedirectRefusal, SendError, TransportBuildError};
-pub use http::{HttpTransport, RequestHead};
+
+pub(in crate::upstream) use self::http::Head;
+
+use crate::wire::payload::Payload;
+use ::http::Response;
+use std::time::Duration;
+
+/// A way to one server. Clones share what is behind it.
+#[derive(Clone)]
+pub enum Transport {
+    Http(HttpTransport),
+}
+
+impl Transport {
+    /// Sends one request and waits for the head of the response, `timeouts.request` at most.
+    pub async fn send(&self, head: RequestHead, body: Payload) -> Result<Response<Body>, SendError> {
+        match self {
+            Transport::Http(http) => http.send(head, body).await,
+        }
+    }
+
+    /// As [`send`](Self::send), for a call, whose own deadline comes no later. `head` makes the same head each time.
+    pub async fn send_due(&self, head: &Head<'_>, body: Payload) -> Result<Response<Body>, SendError> {
+        match self {
+            Transport::Http(http) => http.send_due(head, body).await,
+        }
+    }
+
+    /// As [`send`](Self::send), with a limit of its own (probe, `initialize`). Dropping the future gives the request up.
+    pub async fn send_within(
+        &self,
+        limit: Duration,
+        head: RequestHead,
+        body: Payload,
+    ) -> Result<Response<Body>, SendError> {
+        match self {
+            Transport::Http(http) => http.send_within(limit, head, body).await,
+        }
+    }
+
+    /// Sends `initialize`, with which a legacy server's transport is found out (C42), within `limit`.
+    pub async fn open(
+        &self,
+        limit: Duration,
+        head: RequestHead,
+        body: Payload,
+    ) -> Result<Response<Body>, SendError> {
+        self.send_within(limit, head, body).await
+    }
+
+    /// What a verdict on the server's era is filed under: an endpoint's URL without the query (B13), a command by its name
+    /// and the hash of all that makes it what it is. Holds no credential.
+    pub fn endpoint(&self) -> String {
+        match self {
+            Transport::Http(http) => {
+                let mut url = http.url().clone();
+                url.set_query(None);
+                url.into()
+            }
+        }
+    }
+
+    /// Whether all that is not the answer to a request comes in one channel, so that its GET stream is to be open at all
+    /// times.
+    pub fn is_channel(&self) -> bool {
+        match self {
+            Transport::Http(_) => false,
+        }
+    }
+}

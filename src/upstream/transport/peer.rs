@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 use tokio::sync::mpsc;
 
-use super::{HttpTransport, RequestHead, SendError};
+use super::{HttpTransport, RequestHead, SendError, Speaker};
 use crate::config::{Target, Upstream, UpstreamLimits, UpstreamTimeouts};
 use crate::net::{BoxIo, Dial, Origin};
 use crate::wire::payload::Payload;
@@ -79,7 +79,7 @@ pub(in crate::upstream) fn stage(url: &str, size: usize) -> (HttpTransport, Peer
 pub(in crate::upstream) fn post() -> RequestHead {
     let mut headers = HeaderMap::new();
     headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer t"));
-    RequestHead { method: Method::POST, headers }
+    RequestHead { method: Method::POST, headers, speaker: Speaker::Driver }
 }
 
 /// Reads one request with a `Content-Length`.

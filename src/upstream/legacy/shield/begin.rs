@@ -150,7 +150,7 @@ async fn exchange(
 
 async fn answer(
     shared: &Shared,
-    response: Response<hyper::body::Incoming>,
+    response: Response<crate::upstream::transport::Body>,
     id: &Id,
 ) -> Result<RpcResponse, Fault> {
     let mut messages = match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await

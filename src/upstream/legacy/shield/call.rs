@@ -20,7 +20,7 @@ use crate::wire::headers::{ContentType, JSON, LAST_EVENT_ID, MCP_PROTOCOL_VERSIO
 use crate::wire::jsonrpc::{self, Id, Message, Reply as RpcReply, Request, code};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
-use hyper::body::Incoming;
+use crate::upstream::transport::Body;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ struct Sent {
 
 enum Attempt {
     Done(Passed),
-    Stream(Response<Incoming>),
+    Stream(Response<Body>),
     Lost,
 }
 
@@ -123,7 +123,7 @@ async fn whole(
     session: &Use,
     sent: &Sent,
     leg: &Leg,
-    response: Response<Incoming>,
+    response: Response<Body>,
 ) -> Result<Attempt, Fault> {
     let (head, mut body) = response.into_parts();
     let text = reply::collect(&mut body, shared.settings.limits.message_bytes).await?;
@@ -155,7 +155,7 @@ struct Following {
 }
 
 impl Following {
-    async fn begin(mut self, response: Response<Incoming>, passage: &Passage) -> Result<Passed, Fault> {
+    async fn begin(mut self, response: Response<Body>, passage: &Passage) -> Result<Passed, Fault> {
         let (mut head, body) = response.into_parts();
         let events = Events::new(body, self.shield.shared.settings.limits.message_bytes);
         if !passage.streams && !matches!(passage.carries, Carries::Batch(_)) {

@@ -9,16 +9,16 @@ use super::session::Leg;
 use crate::wire::sse::{self, Event};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use crate::upstream::transport::Body;
 use hyper::header::HeaderValue;
 
 pub(super) struct Events {
-    body: Incoming,
+    body: Body,
     decoder: sse::Decoder,
 }
 
 impl Events {
-    pub(super) fn new(body: Incoming, message_bytes: usize) -> Self {
+    pub(super) fn new(body: Body, message_bytes: usize) -> Self {
         Self { body, decoder: sse::Decoder::new(message_bytes) }
     }
 

@@ -19,7 +19,7 @@ use crate::wire::jsonrpc::Message;
 use crate::wire::payload::Payload;
 use crate::wire::sse::Event;
 use bytes::Bytes;
-use hyper::body::Incoming;
+use crate::upstream::transport::Body;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, Response, StatusCode};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const UNTIL_NOTICED: Duration = Duration::from_millis(200);
 
 /// What a GET comes to.
 enum Opened {
-    Stream(Response<Incoming>),
+    Stream(Response<Body>),
     Lost,
     /// Not just now.
     Later(Fault),
@@ -162,7 +162,7 @@ struct Watch {
 }
 
 impl Watch {
-    async fn run(mut self, first: Incoming) {
+    async fn run(mut self, first: Body) {
         let settings = &self.shield.shared.settings;
         let limit = settings.limits.message_bytes;
         let mut backoff = Backoff::new(settings.timeouts.reconnect, settings.timeouts.reconnect_max);
@@ -225,7 +225,7 @@ impl Watch {
     }
 
     /// The next stream of the server; `None` where there will be none.
-    async fn reopened(&mut self, backoff: &mut Backoff) -> Option<Response<Incoming>> {
+    async fn reopened(&mut self, backoff: &mut Backoff) -> Option<Response<Body>> {
         loop {
             tokio::select! {
                 () = sleep(backoff.pause(self.retry)) => {}
