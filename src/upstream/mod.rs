@@ -129,6 +129,24 @@ fn unsent(error: &SendError) -> Fault {
     match error {
         SendError::Connect { .. } => Fault::bad_gateway("cannot connect to the upstream server"),
         SendError::Tls { .. } => Fault::bad_gateway("no TLS session with the upstream server"),
+        SendError::Start { .. } => Fault::bad_gateway("the upstream server's process cannot be started"),
+        SendError::Pausing { wait, .. } => {
+            let seconds = wait.as_secs().max(1);
+            let text = format!(
+                "the upstream server's process ends whenever it is started; it is started again in {seconds} s at the earliest"
+            );
+            Fault::new(FaultKind::Busy, text).with_retry_after(Some(seconds.into()))
+        }
+        SendError::Full { .. } => Fault::new(
+            FaultKind::Busy,
+            "the upstream server has as many processes or streams as it may, and all are in use",
+        ),
+        SendError::Ended { what } => {
+            Fault::bad_gateway(format!("{what} ended before an answer; the request may have run"))
+        }
+        SendError::TooLarge => {
+            Fault::bad_gateway("the upstream server's answer is larger than the limit `message_bytes`")
+        }
         SendError::Unsent { .. } => {
             Fault::bad_gateway("the connection to the upstream server broke before the request was sent")
         }

@@ -30,6 +30,21 @@ pub enum SendError {
     Broken { origin: String, source: BoxError },
     #[error("{phase} took longer than {after:?}")]
     Timeout { phase: Phase, after: Duration },
+    /// No process: nothing was sent.
+    #[error("cannot start the server: {source}")]
+    Start { source: io::Error },
+    /// It has failed so often in a row that it is left alone for a while; nothing was sent.
+    #[error("the server has ended {failures} times in a row without a word; it is started again in {wait:?} at the earliest")]
+    Pausing { failures: u32, wait: Duration },
+    /// As many channels as may; nothing was sent.
+    #[error("as many channels are open as may: {limit}")]
+    Full { limit: usize },
+    /// The channel ended with the request in it. It may have run and is never sent again.
+    #[error("{what} ended before a response")]
+    Ended { what: &'static str },
+    /// The answer was longer than the limit.
+    #[error("the answer is larger than the limit `message_bytes`")]
+    TooLarge,
     /// The server redirected to where the same request will not be sent.
     #[error("redirect refused: {0}")]
     Redirect(#[from] RedirectRefusal),
@@ -86,8 +101,13 @@ impl SendError {
     /// Whether the server certainly did not act on the request.
     pub fn did_not_run(&self) -> bool {
         match self {
-            Self::Connect { .. } | Self::Tls { .. } | Self::Unsent { .. } => true,
-            Self::Broken { .. } => false,
+            Self::Connect { .. }
+            | Self::Tls { .. }
+            | Self::Unsent { .. }
+            | Self::Start { .. }
+            | Self::Pausing { .. }
+            | Self::Full { .. } => true,
+            Self::Broken { .. } | Self::Ended { .. } | Self::TooLarge => false,
             Self::Timeout { phase, .. } => match phase {
                 Phase::Connect => true,
                 Phase::Response => false,

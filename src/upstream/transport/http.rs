@@ -176,10 +176,15 @@ fn delivered(sent: &Result<Response<Body>, SendError>) -> Delivered {
             400..500 => Delivered::ClientError,
             500.. => Delivered::ServerError,
         },
-        Err(SendError::Connect { .. }) => Delivered::Connect,
+        Err(
+            SendError::Connect { .. }
+            | SendError::Start { .. }
+            | SendError::Pausing { .. }
+            | SendError::Full { .. },
+        ) => Delivered::Connect,
         Err(SendError::Tls { .. }) => Delivered::Tls,
         Err(SendError::Unsent { .. }) => Delivered::Unsent,
-        Err(SendError::Broken { .. }) => Delivered::Broken,
+        Err(SendError::Broken { .. } | SendError::Ended { .. } | SendError::TooLarge) => Delivered::Broken,
         Err(SendError::Timeout { .. }) => Delivered::Timeout,
         Err(SendError::Redirect(_)) => Delivered::Redirect,
     }

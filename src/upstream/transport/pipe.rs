@@ -4,12 +4,13 @@
 //! Owns the two directions' interfaces alone. Above it nobody knows of processes and streams, below it nobody knows what a
 //! message says, except that it is one text.
 
+use super::body::Body;
 use super::error::SendError;
 use crate::wire::jsonrpc::Id;
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::HeaderMap;
+use http::{HeaderMap, Response};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -21,7 +22,10 @@ pub(super) trait Open: Send + Sync {
         &'a self,
         headers: &'a HeaderMap,
         inbox: Arc<dyn Inbox>,
-    ) -> BoxFuture<'a, Result<Arc<dyn Pipe>, SendError>>;
+    ) -> BoxFuture<'a, Result<Arc<dyn Pipe>, Trouble>>;
+
+    /// Ends all that is open, and resolves when it is over. Bounded in time by itself.
+    fn close(&self) -> BoxFuture<'_, ()>;
 }
 
 /// One open channel, towards the server. Dropping the last handle is the same as [`end`](Pipe::end).
@@ -29,10 +33,23 @@ pub(super) trait Pipe: Send + Sync {
     /// Hands one message over: one text without a line end. Returns once it is in the channel's order, which is the order of
     /// these calls; waits where the server does not read. `headers` as in [`Open::open`]. Dropped half-way, it either has been
     /// handed over in full or not at all.
-    fn send<'a>(&'a self, text: Payload, headers: &'a HeaderMap) -> BoxFuture<'a, Result<(), SendError>>;
+    fn send<'a>(&'a self, text: Payload, headers: &'a HeaderMap) -> BoxFuture<'a, Result<(), Trouble>>;
 
     /// Ends the channel: politely, then by force. Returns at once; the inbox hears when it is over.
     fn end(&self);
+}
+
+/// Why something was not taken.
+pub(super) enum Trouble {
+    Send(SendError),
+    /// The server's own refusal, which is the caller's answer.
+    Refused(Box<Response<Body>>),
+}
+
+impl From<SendError> for Trouble {
+    fn from(error: SendError) -> Self {
+        Trouble::Send(error)
+    }
 }
 
 /// Where what comes goes. None of these waits: who reads a server's output never stops.
