@@ -75,10 +75,14 @@ impl Course<'_> {
         let response = sent.map_err(|error| {
             let fault = send_fault(&shared.settings.name, &error);
             match error {
-                SendError::Broken { .. } => Trouble::Broken(fault),
+                SendError::Broken { .. } | SendError::Ended { .. } => Trouble::Broken(fault),
                 SendError::Connect { .. }
                 | SendError::Tls { .. }
                 | SendError::Unsent { .. }
+                | SendError::Start { .. }
+                | SendError::Pausing { .. }
+                | SendError::Full { .. }
+                | SendError::TooLarge
                 | SendError::Timeout { .. }
                 | SendError::Redirect(_) => Trouble::Fault(fault),
             }
