@@ -1,5 +1,6 @@
 //! What is counted of clients as a whole, before any upstream is known.
 
+use super::channel::Stdio;
 use super::families::Families;
 use super::held::Connection;
 use super::labels::Limit;
@@ -10,12 +11,18 @@ use std::sync::Arc;
 pub struct FrontMetrics {
     families: Arc<Families>,
     limits: Vec<IntCounter>,
+    stdio: Stdio,
 }
 
 impl FrontMetrics {
     pub(super) fn new(families: Arc<Families>) -> Self {
         let limits = Limit::WORDS.iter().map(|word| families.limit_hits.with_label_values(&[word])).collect();
-        Self { families, limits }
+        let stdio = Stdio::new(&families.channel);
+        Self { families, limits, stdio }
+    }
+
+    pub(super) fn stdio(&self) -> &Stdio {
+        &self.stdio
     }
 
     /// A client's connection has been accepted.

@@ -147,6 +147,7 @@ words! {
         /// Events that were kept for a client without a connection made room for newer ones.
         Replay => "session.replay",
         MessageBytes => "limits.message_bytes",
+        Processes => "limits.max_processes",
         /// `limits.nesting` or `limits.members`, by a message of the server.
         Json => "json",
         Redirects => "limits.redirects",
@@ -160,6 +161,17 @@ words! {
         CacheBytes => "limits.cache_bytes",
         CatalogTools => "limits.catalog_tools",
         Catalogs => "limits.catalogs",
+    }
+}
+
+words! {
+    /// How a child process ended.
+    Exited {
+        /// Within its time after its standard input was closed or it was asked by a signal.
+        Asked => "asked",
+        ByItself => "by_itself",
+        /// It did not end when it was asked.
+        Killed => "killed",
     }
 }
 

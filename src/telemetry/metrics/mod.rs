@@ -1,11 +1,12 @@
 //! Metrics: what is counted, under which names, and as the text that Prometheus reads.
 //!
-//! Owns the registry of one process, the handles by which the other modules count (`front`, `upstream`, `questions`, `bridge`,
-//! `request`), and the rendering. Counting is an atomic addition through a handle that was found before; nothing on the way of a request
+//! Owns the registry of one process, the handles by which the other modules count (`front`, `upstream`, `channel`,
+//! `questions`, `bridge`, `request`), and the rendering. Counting is an atomic addition through a handle that was found before; nothing on the way of a request
 //! takes a lock or looks a label up. Labels are words of the program and names from the settings (`labels`), never a
 //! client's. Does not own the listener that serves the text (`listen::admin`). A leaf: knows settings and `wire` only.
 
 mod bridge;
+mod channel;
 mod families;
 mod front;
 mod held;
@@ -14,10 +15,11 @@ mod questions;
 mod request;
 mod upstream;
 
+pub use channel::RunningProcess;
 pub use front::FrontMetrics;
 pub use held::{Connection, Held, HeldBytes, OpenStream, ReadySession};
 pub use labels::{
-    CatalogFetch, ClientAnswer, ClientStream, Delivered, Ended, LikePair, Limit, ListCache, NotAsked,
+    CatalogFetch, ClientAnswer, ClientStream, Delivered, Ended, Exited, LikePair, Limit, ListCache, NotAsked,
     NoticeKind, Noticed, Opened, ParkEnd, QuestionKind, ReplayDropped, Resumption, SessionBegan, SessionEnd,
     StateRefused, StreamKind, TokenRefresh, UpstreamLimit, Verdict, Way, What,
 };

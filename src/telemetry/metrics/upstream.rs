@@ -4,6 +4,7 @@
 //! listed; after that, counting is an atomic addition and nothing is looked up by name or locked.
 
 use super::bridge::Bridge;
+use super::channel::Channel;
 use super::families::Families;
 use super::front::FrontMetrics;
 use super::held::{Connection, Held, OpenStream, ReadySession};
@@ -57,6 +58,7 @@ pub struct UpstreamMetrics {
     deliveries: Vec<IntCounter>,
     questions: Questions,
     bridge: Bridge,
+    channel: Channel,
     connections: IntGauge,
     connected: IntCounter,
     received: IntCounter,
@@ -102,6 +104,7 @@ impl UpstreamMetrics {
             deliveries: each(&families.upstream_requests, Delivered::WORDS),
             questions: Questions::new(&families.questions, name),
             bridge: Bridge::new(&families.bridge, name),
+            channel: Channel::new(&families.channel, name),
             connections: families.upstream_connections.with_label_values(&[name]),
             connected: one(&families.upstream_connected),
             received: one(&families.upstream_received),
@@ -228,6 +231,10 @@ impl UpstreamMetrics {
 
     pub(super) fn bridge(&self) -> &Bridge {
         &self.bridge
+    }
+
+    pub(super) fn channel(&self) -> &Channel {
+        &self.channel
     }
 
     /// A connection to the server has been made.
