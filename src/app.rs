@@ -109,7 +109,8 @@ impl App {
             if settings.target == Target::Demo {
                 settings.target = Target::Http(start_demo(&shutdown).await.map_err(StartError::Demo)?);
             }
-            let dial = reach.dial.clone().unwrap_or_else(|| Arc::new(TcpDialer::new(settings.timeouts.connect)));
+            let dial =
+                reach.dial.clone().unwrap_or_else(|| Arc::new(TcpDialer::new(settings.timeouts.connect)));
             let (common, shutdown) = (common.clone(), shutdown.clone());
             let metrics = metrics.upstream(&settings.name);
             let upstream = Upstream::new(settings.clone(), limits, dial, common, shutdown, metrics)?;

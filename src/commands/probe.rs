@@ -88,7 +88,9 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
             Ok(response) => {
                 let body = match response.into_body() {
                     crate::upstream::UpstreamBody::Read(bytes) => bytes,
-                    crate::upstream::UpstreamBody::Streaming(body) => body.collect().await.map_err(|error| error.to_string())?.to_bytes(),
+                    crate::upstream::UpstreamBody::Streaming(body) => {
+                        body.collect().await.map_err(|error| error.to_string())?.to_bytes()
+                    }
                     // Only legacy clients have such.
                     crate::upstream::UpstreamBody::Held(_) => Default::default(),
                 };

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::error::ConfigError;
 use super::{
-    Authorization, Config, EraSetting, FrontTimeouts, HttpTransport, Limits, Listen, Log, LogFormat, Session, SessionScope,
-    Target, Upstream, UpstreamLimits, UpstreamTimeouts, upstream,
+    Authorization, Config, EraSetting, FrontTimeouts, HttpTransport, Limits, Listen, Log, LogFormat, Session,
+    SessionScope, Target, Upstream, UpstreamLimits, UpstreamTimeouts, upstream,
 };
 use crate::wire::version::LegacyRevision;
 

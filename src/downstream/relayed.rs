@@ -38,9 +38,7 @@ pub(super) struct Quiet {
 impl Source {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self {
-            Source::Server(body) => {
-                Pin::new(body).poll_frame(cx)
-            }
+            Source::Server(body) => Pin::new(body).poll_frame(cx),
             Source::Held(held) => {
                 Pin::new(held).poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(BoxError::from)))
             }

@@ -15,8 +15,8 @@ use crate::wire::json::{Cursor, Limits, Span};
 use crate::wire::jsonrpc::{self, Id, Message, code};
 use crate::wire::sse;
 use bytes::Bytes;
-use http_body_util::BodyExt;
 use http_body::Body as _;
+use http_body_util::BodyExt;
 use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Response, StatusCode};
 use std::collections::VecDeque;
@@ -139,12 +139,7 @@ impl Messages {
     }
 
     /// Those of one that was taken up after the event of this id.
-    pub(super) fn events_after(
-        id: Option<Bytes>,
-        body: Body,
-        message_bytes: usize,
-        limits: Limits,
-    ) -> Self {
+    pub(super) fn events_after(id: Option<Bytes>, body: Body, message_bytes: usize, limits: Limits) -> Self {
         let decoder = Box::new(sse::Decoder::new(message_bytes).after(id));
         Self::new(Source::Events(body, decoder), message_bytes, limits)
     }

@@ -105,11 +105,7 @@ pub(super) async fn pass(shared: &Shared, passage: &Passage) -> Result<Passed, F
     judge(shared, carries, send(shared, head, passage.body.clone()).await?).await
 }
 
-pub(super) async fn send(
-    shared: &Shared,
-    head: RequestHead,
-    body: Payload,
-) -> Result<Response<Body>, Fault> {
+pub(super) async fn send(shared: &Shared, head: RequestHead, body: Payload) -> Result<Response<Body>, Fault> {
     let sent = shared.transport.send(head, body).await;
     sent.map_err(|error| super::super::send_fault(&shared.settings.name, &error))
 }

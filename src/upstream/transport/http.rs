@@ -253,12 +253,7 @@ impl Inner {
     }
 
     /// Sends until the request was handed over in full once, and never after that.
-    async fn deliver(
-        &self,
-        uri: &Uri,
-        head: &Head<'_>,
-        body: &Payload,
-    ) -> Result<Response<Body>, SendError> {
+    async fn deliver(&self, uri: &Uri, head: &Head<'_>, body: &Payload) -> Result<Response<Body>, SendError> {
         let mut stale = self.stale;
         let mut once = true;
         loop {

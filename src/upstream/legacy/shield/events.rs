@@ -6,10 +6,10 @@
 
 use super::super::super::reply::Break;
 use super::session::Leg;
+use crate::upstream::transport::Body;
 use crate::wire::sse::{self, Event};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use crate::upstream::transport::Body;
 use hyper::header::HeaderValue;
 
 pub(super) struct Events {

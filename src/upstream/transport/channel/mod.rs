@@ -7,6 +7,7 @@
 //! about (`pipe`), nor what an era means by its messages.
 //! Rules: A2.2, A14.2-A14.9, B5, B14, B17; cases C20, C23, C53, C56.
 
+mod rename;
 mod stream;
 
 pub use stream::ChannelBody;
