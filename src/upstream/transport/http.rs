@@ -46,7 +46,7 @@ pub struct RequestHead {
 /// Whose words the request carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
-    /// A driver's, whose ids are unlike those of all its other requests.
+    /// A driver's, whose ids are unlike those of all its other requests in a session; or a modern client's, passed on by one.
     Driver,
     /// A legacy client's own, in a session of its own at the server.
     Client,
@@ -156,6 +156,17 @@ impl HttpTransport {
     }
 }
 
+/// Counts what becomes of a request, also where nobody waits for it to the end.
+pub(super) async fn counted(
+    metrics: &UpstreamMetrics,
+    sent: impl Future<Output = Result<Response<Body>, SendError>>,
+) -> Result<Response<Body>, SendError> {
+    let mut delivery = Delivery { metrics, result: Delivered::GivenUp };
+    let sent = sent.await;
+    delivery.result = delivered(&sent);
+    sent
+}
+
 /// Counts one request when it is over, also where its future is dropped.
 struct Delivery<'a> {
     metrics: &'a UpstreamMetrics,
@@ -212,9 +223,7 @@ impl Inner {
         // By reference: it is large, and is not to be moved about.
         sent: impl Future<Output = Result<Response<Body>, SendError>> + Unpin,
     ) -> Result<Response<Body>, SendError> {
-        let mut delivery = Delivery { metrics: &self.metrics, result: Delivered::GivenUp };
-        let sent = sent.await;
-        delivery.result = delivered(&sent);
+        let sent = counted(&self.metrics, sent).await;
         if let Err(SendError::Redirect(RedirectRefusal::TooMany { .. })) = &sent {
             self.metrics.limit(UpstreamLimit::Redirects);
         }

@@ -31,14 +31,20 @@ pub use error::{Phase, RedirectRefusal, SendError, TransportBuildError};
 
 pub(in crate::upstream) use self::http::Head;
 
+use crate::wire::jsonrpc::Response as Answer;
 use crate::wire::payload::Payload;
 use ::http::Response;
+use channel::Host;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// A way to one server. Clones share what is behind it.
 #[derive(Clone)]
 pub enum Transport {
     Http(HttpTransport),
+    /// A child process.
+    Child { host: Arc<Host>, endpoint: Arc<str> },
 }
 
 impl Transport {
@@ -46,6 +52,7 @@ impl Transport {
     pub async fn send(&self, head: RequestHead, body: Payload) -> Result<Response<Body>, SendError> {
         match self {
             Transport::Http(http) => http.send(head, body).await,
+            Transport::Child { host, .. } => host.send(head, body).await,
         }
     }
 
@@ -53,6 +60,7 @@ impl Transport {
     pub async fn send_due(&self, head: &Head<'_>, body: Payload) -> Result<Response<Body>, SendError> {
         match self {
             Transport::Http(http) => http.send_due(head, body).await,
+            Transport::Child { host, .. } => host.deliver(head(), body).await,
         }
     }
 
@@ -65,6 +73,7 @@ impl Transport {
     ) -> Result<Response<Body>, SendError> {
         match self {
             Transport::Http(http) => http.send_within(limit, head, body).await,
+            Transport::Child { host, .. } => within(limit, host.deliver(head, body)).await,
         }
     }
 
@@ -87,6 +96,7 @@ impl Transport {
                 url.set_query(None);
                 url.into()
             }
+            Transport::Child { endpoint, .. } => endpoint.to_string(),
         }
     }
 
@@ -95,6 +105,31 @@ impl Transport {
     pub fn is_channel(&self) -> bool {
         match self {
             Transport::Http(_) => false,
+            Transport::Child { .. } => true,
         }
     }
+
+    /// The answer to a probe that came when nobody waited for it any more, if one has.
+    pub fn late_answer(&self) -> Option<Answer> {
+        match self {
+            Transport::Http(_) => None,
+            Transport::Child { host, .. } => host.late_answer(),
+        }
+    }
+
+    /// Ends what is open and does not end by itself, and resolves when it is over.
+    pub async fn close(&self) {
+        match self {
+            Transport::Http(_) => {}
+            Transport::Child { host, .. } => host.close().await,
+        }
+    }
+}
+
+async fn within(
+    limit: Duration,
+    sent: impl Future<Output = Result<Response<Body>, SendError>>,
+) -> Result<Response<Body>, SendError> {
+    let sent = timeout(limit, sent).await;
+    sent.unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit }))
 }

@@ -1,13 +1,476 @@
 //! A server behind channels, as an endpoint of Streamable HTTP.
 //!
 //! Owns which channel a request goes to: one for each session of a legacy server, one for each principal of a modern one;
-//! how many there may be; and what the answers of Streamable HTTP are to requests for which no channel is there (unknown
-//! session 404). Below it `connection` is one channel and the requests that wait in it, `rename` puts ids and tokens of ours in
-//! the place of the callers' where several share one channel, `stream` is a response's body. Does not own how a channel comes
-//! about (`pipe`), nor what an era means by its messages.
-//! Rules: A2.2, A14.2-A14.9, B5, B14, B17; cases C20, C23, C53, C56.
+//! how many there may be (`limits.max_processes`) and for how long nobody uses them; and what the answers of Streamable HTTP
+//! are to requests for which no channel is there (unknown session 404). Below it `connection` is one channel and the requests
+//! that wait in it, `rename` puts ids and tokens of ours in the place of the callers' where several share one channel, `stream`
+//! is a response's body, `starts` the pauses before what fails is started again. Does not own how a channel comes about
+//! (`pipe`), nor what an era means by its messages.
+//!
+//! A channel that has seen nothing but the probe is anybody's: `initialize` takes it, so that a server is not started twice
+//! to be found out; one that has ended at the probe is started again without it (A15.1, C38).
+//! Rules: A2.2, A14.2-A14.9, A15.1, B5, B14, B17; cases C20, C23, C53, C56.
 
+mod connection;
 mod rename;
+mod starts;
 mod stream;
 
 pub use stream::ChannelBody;
+pub(in crate::upstream) use stream::Room;
+
+use super::body::Body;
+use super::error::SendError;
+use super::http::{RequestHead, Speaker};
+use super::pipe::{Open, Trouble};
+use crate::config;
+use crate::exchange::Principal;
+use crate::shutdown::Shutdown;
+use crate::telemetry::metrics::{UpstreamLimit, UpstreamMetrics};
+use crate::wire::headers::{JSON, MCP_SESSION_ID};
+use crate::wire::json::Limits;
+use crate::wire::jsonrpc::{self, Id, Message, Request, Response as Answer, code};
+use crate::wire::payload::Payload;
+use bytes::Bytes;
+use connection::{Answered, Connection, Mode, NoAnswer, Setting, accepted};
+use dashmap::DashMap;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use ring::rand::{SecureRandom, SystemRandom};
+use starts::Starts;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+/// What a channel is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::upstream) enum Kind {
+    Process,
+    EventStream,
+}
+
+impl Kind {
+    /// In texts for the caller.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Process => "the upstream server's process",
+            Kind::EventStream => "the upstream server's event stream",
+        }
+    }
+}
+
+/// See the module.
+pub struct Host {
+    open: Arc<dyn Open>,
+    setting: Setting,
+    /// `timeouts.request`
+    response_limit: Duration,
+    /// How long a channel that is to make room may take to end.
+    farewell: Duration,
+    idle: Duration,
+    max: usize,
+    places: Arc<Semaphore>,
+    starts: Starts,
+    /// What session ids of this host begin with.
+    mark: String,
+    sessions: DashMap<String, Arc<Connection>>,
+    /// Channels without a session, by whom they serve. One is opened by one request for all.
+    modern: Mutex<HashMap<Principal, Arc<AsyncMutex<Option<Arc<Connection>>>>>>,
+    /// The answer to a probe that came when nobody waited for it any more.
+    late: Mutex<Option<Answer>>,
+    me: Weak<Host>,
+}
+
+impl Host {
+    pub(in crate::upstream) fn new(
+        kind: Kind,
+        open: Arc<dyn Open>,
+        settings: &config::Upstream,
+        limits: Limits,
+        room: Room,
+        shutdown: Shutdown,
+        metrics: Arc<UpstreamMetrics>,
+    ) -> Arc<Self> {
+        let max = match kind {
+            Kind::Process => settings.limits.max_processes,
+            Kind::EventStream => settings.session.max,
+        };
+        let setting = Setting {
+            upstream: settings.name.as_str().into(),
+            kind,
+            limits,
+            room,
+            shutdown: shutdown.clone(),
+            metrics,
+        };
+        let host = Arc::new_cyclic(|me| Self {
+            open,
+            setting,
+            response_limit: settings.timeouts.request,
+            farewell: settings.timeouts.stop * 3,
+            idle: settings.session.idle,
+            max,
+            places: Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS))),
+            starts: Starts::default(),
+            mark: format!("{}.", random()),
+            sessions: DashMap::new(),
+            modern: Mutex::default(),
+            late: Mutex::default(),
+            me: me.clone(),
+        });
+        // Owned by the tracker; ends with the drain or with the host.
+        drop(shutdown.spawn_until_drain(reap(Arc::downgrade(&host))));
+        host
+    }
+
+    /// Sends one request and waits for the head of the response, `timeouts.request` at most.
+    pub(in crate::upstream) async fn send(
+        &self,
+        head: RequestHead,
+        body: Payload,
+    ) -> Result<Response<Body>, SendError> {
+        super::within(self.response_limit, self.deliver(head, body)).await
+    }
+
+    /// The same without a limit of its own.
+    pub(in crate::upstream) async fn deliver(
+        &self,
+        head: RequestHead,
+        body: Payload,
+    ) -> Result<Response<Body>, SendError> {
+        super::http::counted(&self.setting.metrics, self.answer(head, body)).await
+    }
+
+    /// Whether the session that a request names is, or was, one of this host's.
+    pub(in crate::upstream) fn owns(&self, headers: &HeaderMap) -> bool {
+        session_id(headers).is_some_and(|id| id.starts_with(&self.mark))
+    }
+
+    /// The answer to a probe that came too late for it; taken once.
+    pub(in crate::upstream) fn late_answer(&self) -> Option<Answer> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Ends all channels, and resolves when they are over.
+    pub(in crate::upstream) async fn close(&self) {
+        self.open.close().await;
+    }
+
+    async fn answer(&self, head: RequestHead, body: Payload) -> Result<Response<Body>, SendError> {
+        match head.method {
+            Method::POST => self.post(&head, body).await,
+            Method::GET => Ok(match self.session(&head.headers).and_then(|channel| channel.stream()) {
+                Some(response) => response,
+                None => no_session(&head.headers, None),
+            }),
+            _ => Ok(self.delete(&head.headers)),
+        }
+    }
+
+    async fn post(&self, head: &RequestHead, body: Payload) -> Result<Response<Body>, SendError> {
+        let text = body.to_bytes();
+        if text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+            return self.batch(head, text).await;
+        }
+        let message = match jsonrpc::parse(text, self.setting.limits) {
+            Ok(message) => message,
+            Err(malformed) => {
+                let (code, told) = (malformed.fault.code(), malformed.fault.to_string());
+                return Ok(refusal(StatusCode::BAD_REQUEST, malformed.id.as_ref(), code, &told));
+            }
+        };
+        let headers = &head.headers;
+        let named = headers.contains_key(MCP_SESSION_ID);
+        match message {
+            Message::Request(request) if request.method == "initialize" && !named => {
+                self.initialize(head, &request).await
+            }
+            Message::Request(request) if named || head.speaker == Speaker::Client => {
+                let Some(channel) = self.session(headers) else {
+                    return Ok(no_session(headers, Some(&request.id)));
+                };
+                self.settle(channel.legacy(&request, headers).await, headers, Some(&request.id))
+            }
+            Message::Request(request) => self.modern(&request, headers).await,
+            Message::Notification(notification) => {
+                let channel = match (named, head.speaker) {
+                    (false, Speaker::Driver) => self.modern_channel(headers).await.map(Some),
+                    (true, _) | (false, Speaker::Client) => Ok(self.session(headers)),
+                };
+                match channel {
+                    Ok(None) => Ok(no_session(headers, None)),
+                    Ok(Some(channel)) => {
+                        let told = channel.notify(&notification, headers).await;
+                        self.settle(told.map(|()| Answered { response: accepted(), error: false }), headers, None)
+                    }
+                    Err(trouble) => refused(trouble),
+                }
+            }
+            Message::Response(answer) => {
+                let Some(channel) = self.session(headers) else { return Ok(no_session(headers, None)) };
+                let said = channel.say(Payload::from(answer.text), headers).await;
+                self.settle(said.map(|()| Answered { response: accepted(), error: false }), headers, None)
+            }
+        }
+    }
+
+    /// An array of a client of 2025-03-26.
+    async fn batch(&self, head: &RequestHead, text: Bytes) -> Result<Response<Body>, SendError> {
+        let headers = &head.headers;
+        let Some(channel) = self.session(headers) else { return Ok(no_session(headers, None)) };
+        let messages = super::super::reply::messages(text, self.setting.limits);
+        let answered = channel.batch(messages, headers).await;
+        self.settle(answered.map(|response| Answered { response, error: false }), headers, None)
+    }
+
+    async fn modern(&self, request: &Request, headers: &HeaderMap) -> Result<Response<Body>, SendError> {
+        // A second time, if the channel was over before the request was in it.
+        for _ in 0..2 {
+            let channel = match self.modern_channel(headers).await {
+                Ok(channel) => channel,
+                Err(trouble) => return refused(trouble),
+            };
+            match channel.modern(request, headers).await {
+                Err(NoAnswer::Over) => {}
+                answered => return self.settle(answered, headers, Some(&request.id)),
+            }
+        }
+        Err(SendError::Ended { what: self.setting.kind.name() })
+    }
+
+    /// The channel of the principal's requests without a session.
+    async fn modern_channel(&self, headers: &HeaderMap) -> Result<Arc<Connection>, Trouble> {
+        let principal = Principal::of(headers.get(AUTHORIZATION));
+        let slot = {
+            let mut modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
+            modern.entry(principal).or_default().clone()
+        };
+        // An async lock, since opening one takes time and is to be done once for all.
+        let mut slot = slot.lock().await;
+        if let Some(channel) = slot.as_ref()
+            && !channel.is_over()
+            && !matches!(channel.mode(), Mode::Legacy(_))
+        {
+            return Ok(channel.clone());
+        }
+        let channel = self.start(headers).await?;
+        *slot = Some(channel.clone());
+        Ok(channel)
+    }
+
+    /// A channel that nobody has used but for a probe.
+    fn untold(&self) -> Option<Arc<Connection>> {
+        let modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = modern.values().filter_map(|slot| slot.try_lock().ok()?.clone());
+        open.find(|channel| channel.mode() == Mode::Untold && !channel.is_over())
+    }
+
+    async fn initialize(&self, head: &RequestHead, request: &Request) -> Result<Response<Body>, SendError> {
+        let untold = self.untold().filter(|channel| channel.becomes_legacy(head.speaker));
+        let mut channel = match untold {
+            Some(channel) => channel,
+            None => match self.start_legacy(head).await {
+                Ok(channel) => channel,
+                Err(trouble) => return refused(trouble),
+            },
+        };
+        let mut answered = channel.legacy(request, &head.headers).await;
+        let ended = matches!(answered, Err(NoAnswer::Over | NoAnswer::Send(SendError::Ended { .. })));
+        if ended && channel.was_probed() {
+            // The probe may have ended it, and nothing has been said in it but that (A15.1).
+            channel = match self.start_legacy(head).await {
+                Ok(channel) => channel,
+                Err(trouble) => return refused(trouble),
+            };
+            answered = channel.legacy(request, &head.headers).await;
+        }
+        let Ok(Answered { mut response, error: false }) = answered else {
+            self.not_initialized(&channel);
+            return self.settle(answered, &head.headers, Some(&request.id));
+        };
+        let id = format!("{}{}", self.mark, random());
+        if let Ok(value) = HeaderValue::try_from(&id) {
+            response.headers_mut().insert(HeaderName::from_static(MCP_SESSION_ID), value);
+        }
+        self.sessions.insert(id, channel.clone());
+        if channel.is_over() {
+            self.forget(&channel);
+        }
+        Ok(response)
+    }
+
+    /// A server that does not initialize is of no use here, unless it has turned out to be a modern one.
+    fn not_initialized(&self, channel: &Arc<Connection>) {
+        if channel.mode() != Mode::Modern {
+            channel.end();
+        }
+    }
+
+    async fn start_legacy(&self, head: &RequestHead) -> Result<Arc<Connection>, Trouble> {
+        let channel = self.start(&head.headers).await?;
+        channel.becomes_legacy(head.speaker);
+        Ok(channel)
+    }
+
+    async fn start(&self, headers: &HeaderMap) -> Result<Arc<Connection>, Trouble> {
+        self.starts.allow()?;
+        let place = self.place().await?;
+        let channel = Connection::new(self.setting.clone(), place, self.me.clone());
+        match self.open.open(headers, Arc::new(channel.clone())).await {
+            Ok(pipe) => {
+                channel.opened(pipe);
+                Ok(channel)
+            }
+            Err(trouble) => {
+                if let Trouble::Send(SendError::Start { .. }) = trouble {
+                    self.starts.failed();
+                }
+                Err(trouble)
+            }
+        }
+    }
+
+    /// A place for one more; if there is none, the channel that has been idle longest makes room.
+    async fn place(&self) -> Result<OwnedSemaphorePermit, SendError> {
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return Ok(place);
+        }
+        self.setting.metrics.limit(match self.setting.kind {
+            Kind::Process => UpstreamLimit::Processes,
+            Kind::EventStream => UpstreamLimit::Sessions,
+        });
+        let longest = self.all().into_iter().filter_map(|channel| Some((channel.idle()?, channel)));
+        if let Some((_, channel)) = longest.max_by_key(|(idle, _)| *idle) {
+            channel.end();
+            if let Ok(Ok(place)) = timeout(self.farewell, self.places.clone().acquire_owned()).await {
+                return Ok(place);
+            }
+        }
+        let limit = self.max;
+        tracing::warn!(upstream = %self.setting.upstream, limit, "all processes or streams of the server are in use");
+        Err(SendError::Full { limit })
+    }
+
+    fn all(&self) -> Vec<Arc<Connection>> {
+        let modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = modern.values().filter_map(|slot| slot.try_lock().ok()?.clone());
+        open.chain(self.sessions.iter().map(|entry| entry.value().clone()))
+            .filter(|channel| !channel.is_over())
+            .collect()
+    }
+
+    fn session(&self, headers: &HeaderMap) -> Option<Arc<Connection>> {
+        let id = session_id(headers)?;
+        self.sessions.get(id).map(|entry| entry.value().clone()).filter(|channel| !channel.is_over())
+    }
+
+    fn delete(&self, headers: &HeaderMap) -> Response<Body> {
+        let session = session_id(headers).and_then(|id| self.sessions.remove(id));
+        match session {
+            Some((_, channel)) => {
+                channel.end();
+                let mut response = accepted();
+                *response.status_mut() = StatusCode::NO_CONTENT;
+                response
+            }
+            None => no_session(headers, None),
+        }
+    }
+
+    fn settle(
+        &self,
+        answered: Result<Answered, NoAnswer>,
+        headers: &HeaderMap,
+        id: Option<&Id>,
+    ) -> Result<Response<Body>, SendError> {
+        match answered {
+            Ok(answered) => Ok(answered.response),
+            Err(NoAnswer::Over) => Ok(no_session(headers, id)),
+            Err(NoAnswer::Duplicate) => {
+                let told = "a request with this id is in work already";
+                Ok(refusal(StatusCode::BAD_REQUEST, id, code::INVALID_REQUEST, told))
+            }
+            Err(NoAnswer::Send(error)) => Err(error),
+            Err(NoAnswer::Refused(response)) => Ok(*response),
+        }
+    }
+
+    /// A channel is over. `useful`: it has answered, or it was asked nothing but the probe.
+    fn ended(&self, channel: &Arc<Connection>, useful: bool) {
+        if useful { self.starts.worked() } else { self.starts.failed() }
+        self.forget(channel);
+    }
+
+    fn forget(&self, channel: &Arc<Connection>) {
+        self.sessions.retain(|_, other| !Arc::ptr_eq(other, channel));
+        let mut modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that is being opened is locked, and stays.
+        modern.retain(|_, slot| slot.try_lock().is_ok_and(|slot| slot.as_ref().is_some_and(|one| !one.is_over())) || Arc::strong_count(slot) > 1);
+    }
+
+    /// The answer to a probe has come when nobody waited for it any more.
+    fn late(&self, channel: &Arc<Connection>, answer: Answer) {
+        if matches!(answer.reply, jsonrpc::Reply::Result(_)) {
+            tracing::info!(upstream = %self.setting.upstream, "the server has answered server/discover after all");
+            channel.becomes_modern();
+            *self.late.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        }
+    }
+}
+
+/// Ends channels that nobody uses: those of modern clients, and those of legacy clients that have gone without a word (C10).
+/// Sessions of the pool end by its own rule, with DELETE.
+async fn reap(host: Weak<Host>) {
+    let Some(idle) = host.upgrade().map(|host| host.idle) else { return };
+    let mut tick = interval((idle / 4).max(Duration::from_millis(50)));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let Some(host) = host.upgrade() else { return };
+        for channel in host.all() {
+            let mode = channel.mode();
+            if channel.idle().is_some_and(|since| since >= idle) && mode != Mode::Legacy(Speaker::Driver) {
+                tracing::debug!(upstream = %host.setting.upstream, ?mode, "a channel that nobody uses is ended");
+                channel.end();
+            }
+        }
+    }
+}
+
+fn session_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get(MCP_SESSION_ID)?.to_str().ok()
+}
+
+/// 128 bits that nobody can guess.
+fn random() -> String {
+    let mut bytes = [0; 16];
+    // The system's source of random bytes does not fail once it is there.
+    let filled = SystemRandom::new().fill(&mut bytes);
+    debug_assert!(filled.is_ok());
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn refused(trouble: Trouble) -> Result<Response<Body>, SendError> {
+    match trouble {
+        Trouble::Send(error) => Err(error),
+        Trouble::Refused(response) => Ok(*response),
+    }
+}
+
+/// What Streamable HTTP answers where there is no such session, or none is named (A12.12, A12.13).
+fn no_session(headers: &HeaderMap, id: Option<&Id>) -> Response<Body> {
+    match headers.contains_key(MCP_SESSION_ID) {
+        true => refusal(StatusCode::NOT_FOUND, id, -32001, "session not found"),
+        false => refusal(StatusCode::BAD_REQUEST, id, -32000, "the Mcp-Session-Id header is required"),
+    }
+}
+
+fn refusal(status: StatusCode, id: Option<&Id>, code: i64, text: &str) -> Response<Body> {
+    let body = ChannelBody::whole(jsonrpc::error(id, code, text, None));
+    let mut response = Response::new(Body::Channel(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    response
+}

@@ -1,18 +1,211 @@
-//! The body of a response that a channel gives: one whole message, or an event stream of messages as they come.
+//! What a channel gives for one request, or on the stream of a GET: messages in a bounded queue, and the response body that
+//! reads them.
+//!
+//! Owns the queue: who writes into it never waits, and is told where there is no room. The body is one whole message where
+//! that is all there is, else an event stream. Does not own which message belongs where (`connection`).
 
 use crate::upstream::transport::BoxError;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body::{Frame, SizeHint};
+use std::any::Any;
+use std::collections::VecDeque;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 
-pub struct ChannelBody {
-    whole: Option<Bytes>,
+use crate::wire::sse;
+
+/// How much may wait in one queue: `limits.events` and `limits.event_bytes`.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::upstream) struct Room {
+    pub(in crate::upstream) events: usize,
+    pub(in crate::upstream) bytes: usize,
+}
+
+/// How a stream is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// All is said.
+    Done,
+    /// The channel is over; what it was.
+    Lost(&'static str),
+    TooLarge,
+}
+
+/// The writing end.
+#[derive(Clone)]
+pub(super) struct Tail(Arc<Mutex<Queue>>);
+
+/// The reading end. `kept` is dropped with it.
+pub(super) struct Head {
+    queue: Arc<Mutex<Queue>>,
+    _kept: Box<dyn Any + Send>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Bytes>,
+    bytes: usize,
+    /// Answers that are still to come.
+    awaited: usize,
+    last: Standing,
+    end: Option<End>,
+    waker: Option<Waker>,
+    unread: bool,
+}
+
+/// What the last answer is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// An error, of this code.
+    pub(super) error: Option<i64>,
+}
+
+/// What the reading end gets.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Message(Bytes),
+    End(End),
+}
+
+/// The two ends of a new queue that ends with so many answers; `kept` lives as long as the reading one.
+pub(super) fn queue(awaited: usize, kept: impl Any + Send) -> (Tail, Head) {
+    let queue = Arc::new(Mutex::new(Queue { awaited, ..Queue::default() }));
+    (Tail(queue.clone()), Head { queue, _kept: Box::new(kept) })
+}
+
+impl Tail {
+    /// Appends one that may be left out; `false` if there is no room for it, or no reader.
+    pub(super) fn offer(&self, text: Bytes, room: Room) -> bool {
+        let mut queue = lock(&self.0);
+        let fits = queue.waiting.is_empty()
+            || queue.waiting.len() < room.events && queue.bytes.saturating_add(text.len()) <= room.bytes;
+        if queue.unread || queue.end.is_some() || !fits {
+            return false;
+        }
+        queue.push(text);
+        true
+    }
+
+    /// Appends an answer, for which there is always room: each request has one. The last one ends the queue.
+    pub(super) fn answer(&self, text: Bytes, standing: Standing) {
+        let mut queue = lock(&self.0);
+        if queue.end.is_none() {
+            queue.last = standing;
+            queue.one_less();
+            queue.push(text);
+        }
+    }
+
+    /// One of the answers will not come.
+    pub(super) fn without_answer(&self) {
+        let mut queue = lock(&self.0);
+        queue.one_less();
+        queue.wake();
+    }
+
+    /// Nothing more comes. What waits is read first.
+    pub(super) fn end(&self, end: End) {
+        let mut queue = lock(&self.0);
+        queue.end.get_or_insert(end);
+        queue.wake();
+    }
+
+    /// Whether somebody reads.
+    pub(super) fn is_read(&self) -> bool {
+        let queue = lock(&self.0);
+        !queue.unread && queue.end.is_none()
+    }
+}
+
+impl Queue {
+    fn push(&mut self, text: Bytes) {
+        self.bytes += text.len();
+        self.waiting.push_back(text);
+        self.wake();
+    }
+
+    fn one_less(&mut self) {
+        self.awaited = self.awaited.saturating_sub(1);
+        if self.awaited == 0 {
+            self.end.get_or_insert(End::Done);
+        }
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Head {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        let mut queue = lock(&self.queue);
+        if let Some(text) = queue.waiting.pop_front() {
+            queue.bytes -= text.len();
+            return Poll::Ready(Step::Message(text));
+        }
+        if let Some(end) = queue.end {
+            return Poll::Ready(Step::End(end));
+        }
+        queue.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    pub(super) async fn next(&mut self) -> Step {
+        std::future::poll_fn(|cx| self.poll(cx)).await
+    }
+
+    /// What the answer is that was read last, if it is all there is.
+    pub(super) fn whole(&self) -> Option<Standing> {
+        let queue = lock(&self.queue);
+        (queue.waiting.is_empty() && queue.end == Some(End::Done)).then_some(queue.last)
+    }
+}
+
+impl Drop for Head {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.queue);
+        queue.unread = true;
+        queue.waiting.clear();
+        queue.bytes = 0;
+    }
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    // Nothing in here panics half-way.
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why an event stream broke off.
+#[derive(Debug, thiserror::Error)]
+enum BrokenOff {
+    #[error("{0} ended")]
+    Lost(&'static str),
+    #[error("the answer is larger than the limit `message_bytes`")]
+    TooLarge,
+}
+
+pub struct ChannelBody(Kind);
+
+enum Kind {
+    Whole(Option<Bytes>),
+    Events { first: Option<Bytes>, head: Head, over: bool },
 }
 
 impl ChannelBody {
     pub(super) fn whole(text: Bytes) -> Self {
-        Self { whole: Some(text).filter(|text| !text.is_empty()) }
+        Self(Kind::Whole(Some(text).filter(|text| !text.is_empty())))
+    }
+
+    pub(super) fn empty() -> Self {
+        Self(Kind::Whole(None))
+    }
+
+    /// An event stream, of which `first` has been read already.
+    pub(super) fn events(first: Option<Bytes>, head: Head) -> Self {
+        Self(Kind::Events { first, head, over: false })
     }
 }
 
@@ -22,16 +215,44 @@ impl http_body::Body for ChannelBody {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _cx: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        Poll::Ready(self.whole.take().map(|text| Ok(Frame::data(text))))
+        let (first, head, over) = match &mut self.0 {
+            Kind::Whole(text) => return Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Kind::Events { over: true, .. } => return Poll::Ready(None),
+            Kind::Events { first, head, over } => (first, head, over),
+        };
+        let step = match first.take() {
+            Some(text) => Step::Message(text),
+            None => ready!(head.poll(cx)),
+        };
+        let end = match step {
+            Step::Message(text) => {
+                let mut event = BytesMut::with_capacity(text.len() + 16);
+                sse::encode_data(&mut event, &[text]);
+                return Poll::Ready(Some(Ok(Frame::data(event.freeze()))));
+            }
+            Step::End(end) => end,
+        };
+        *over = true;
+        Poll::Ready(match end {
+            End::Done => None,
+            End::Lost(what) => Some(Err(BrokenOff::Lost(what).into())),
+            End::TooLarge => Some(Err(BrokenOff::TooLarge.into())),
+        })
     }
 
     fn is_end_stream(&self) -> bool {
-        self.whole.is_none()
+        match &self.0 {
+            Kind::Whole(text) => text.is_none(),
+            Kind::Events { over, .. } => *over,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.whole.as_ref().map_or(0, Bytes::len) as u64)
+        match &self.0 {
+            Kind::Whole(text) => SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64),
+            Kind::Events { .. } => SizeHint::default(),
+        }
     }
 }
