@@ -8,7 +8,7 @@ use crate::demo;
 use crate::downstream::{Front, FrontBody};
 use crate::listen::admin::{self, Admin};
 use crate::listen::{self, BindError, Bound, Guard, Server};
-use crate::net::{BoxIo, Dial, Launch, TcpDialer};
+use crate::net::{BoxIo, Dial, Launch, Processes, TcpDialer};
 use crate::relay::Relay;
 use crate::seal::SealError;
 use crate::shutdown::{Ending, Shutdown};
@@ -16,7 +16,7 @@ use crate::telemetry::metrics::{Metrics, MetricsError};
 use crate::upstream::era::{Verdicts, VerdictsError};
 use crate::upstream::parked::{Bounds, Parked};
 use crate::upstream::transport::TransportBuildError;
-use crate::upstream::{Asking, Common, Upstream};
+use crate::upstream::{Asking, Common, Room, Upstream, Ways};
 use crate::wire::json::Limits;
 use hyper::body::Incoming;
 use hyper::{Request, Response};
@@ -25,10 +25,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::time::timeout;
-
-/// How long ending all upstream sessions may take once calls are done.
-const FAREWELL: Duration = Duration::from_secs(3);
 
 /// Why the process cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +99,9 @@ impl App {
         let verdicts = Arc::new(Verdicts::load(config.era_cache_file.as_deref())?);
         let limits = Limits { nesting: config.limits.nesting, members: config.limits.members };
         let parked = Parked::new(Bounds::of(&config.limits), shutdown.clone())?;
-        let common = Common { verdicts, parked: parked.clone(), asking: Arc::new(Asking::new()?) };
+        let room = Room { events: config.limits.events, bytes: config.limits.event_bytes };
+        let launch = reach.launch.unwrap_or_else(|| Arc::new(Processes::default()));
+        let common = Common { verdicts, parked: parked.clone(), asking: Arc::new(Asking::new()?), room };
         let mut upstreams = Vec::with_capacity(config.upstreams.len());
         for settings in &mut config.upstreams {
             if settings.target == Target::Demo {
@@ -111,9 +109,10 @@ impl App {
             }
             let dial =
                 reach.dial.clone().unwrap_or_else(|| Arc::new(TcpDialer::new(settings.timeouts.connect)));
+            let ways = Ways { dial, launch: launch.clone() };
             let (common, shutdown) = (common.clone(), shutdown.clone());
             let metrics = metrics.upstream(&settings.name);
-            let upstream = Upstream::new(settings.clone(), limits, dial, common, shutdown, metrics)?;
+            let upstream = Upstream::new(settings.clone(), limits, ways, common, shutdown, metrics)?;
             upstreams.push(Arc::new(upstream));
         }
         let relay = Arc::new(Relay::new(upstreams, config.limits.clone(), shutdown.clone()));
@@ -162,10 +161,8 @@ impl App {
         sockets.clients.run(self.clients.clone(), limits, timeouts, self.shutdown.clone()).await;
         let ending = self.shutdown.finished().await;
         // After the calls, so that none loses its session in the middle.
-        let goodbyes = self.relay.upstreams().iter().map(|upstream| upstream.legacy.close());
-        if timeout(FAREWELL, futures_util::future::join_all(goodbyes)).await.is_err() {
-            tracing::warn!("not every upstream session could be ended in time");
-        }
+        let goodbyes = self.relay.upstreams().iter().map(|upstream| upstream.close());
+        futures_util::future::join_all(goodbyes).await;
         self.admin_end.end();
         ending
     }

@@ -51,7 +51,11 @@ fn transport(url: &str, ca_files: &[&Path]) -> Result<HttpTransport, TransportBu
 }
 
 async fn post(transport: &HttpTransport, body: &'static str) -> Result<Response<Bytes>, SendError> {
-    let head = RequestHead { speaker: mcp_janus::upstream::transport::Speaker::Driver, method: Method::POST, headers: HeaderMap::new() };
+    let head = RequestHead {
+        speaker: mcp_janus::upstream::transport::Speaker::Driver,
+        method: Method::POST,
+        headers: HeaderMap::new(),
+    };
     let response = transport.send(head, Payload::from(Bytes::from_static(body.as_bytes()))).await?;
     let (parts, body) = response.into_parts();
     Ok(Response::from_parts(parts, body.collect().await.unwrap().to_bytes()))
@@ -369,7 +373,11 @@ async fn http2_a_body_that_is_not_read_stops_its_own_stream_alone() {
     let ca = dir.path().join("a.ca.pem");
     let address = failing_server(&tls, Failing::Floods).await;
     let transport = transport(&format!("https://{address}/mcp"), &[&ca]).unwrap();
-    let head = RequestHead { speaker: mcp_janus::upstream::transport::Speaker::Driver, method: Method::POST, headers: HeaderMap::new() };
+    let head = RequestHead {
+        speaker: mcp_janus::upstream::transport::Speaker::Driver,
+        method: Method::POST,
+        headers: HeaderMap::new(),
+    };
     let unread = transport.send(head, Payload::from("hi")).await.unwrap();
     for _ in 0..100 {
         let other = tokio::time::timeout(LONG, post(&transport, "hi")).await;

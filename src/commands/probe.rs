@@ -6,14 +6,14 @@
 use crate::cli::Exit;
 use crate::config;
 use crate::exchange::{Call, Principal};
-use crate::net::TcpDialer;
+use crate::net::{Processes, TcpDialer};
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{Meter, Metrics};
 use crate::translate::discover;
 use crate::upstream::Upstream;
 use crate::upstream::era::{Finding, Verdicts};
 use crate::upstream::parked::{Bounds, Parked};
-use crate::upstream::{Asking, Common};
+use crate::upstream::{Asking, Common, Room, Ways};
 use crate::wire::headers::{MCP_METHOD, MCP_PROTOCOL_VERSION};
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{self, Id, Message};
@@ -66,8 +66,20 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
     let meter = Meter::new(metrics.clone());
     let parked = Parked::new(Bounds::of(&config::Limits::default()), shutdown.clone())?;
     let verdicts = Arc::new(Verdicts::default());
-    let common = Common { verdicts, parked, asking: Arc::new(Asking::new()?) };
-    let upstream = Upstream::new(settings, limits, dial, common, shutdown, metrics)?;
+    let common = Common {
+        verdicts,
+        parked,
+        asking: Arc::new(Asking::new()?),
+        room: Room { events: 64, bytes: 1 << 20 },
+    };
+    let upstream = Upstream::new(
+        settings,
+        limits,
+        Ways { dial, launch: Arc::new(Processes::of_this_program()) },
+        common,
+        shutdown,
+        metrics,
+    )?;
     let text = discover::discover_request(1).to_bytes();
     let Message::Request(request) = jsonrpc::parse(text, limits)? else { return Err("not a request".into()) };
     let mut headers = HeaderMap::new();

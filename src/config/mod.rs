@@ -31,8 +31,10 @@ pub use load::{Loaded, load_file};
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use sha2::{Digest, Sha256};
 
 use crate::wire::log_level::LogLevel;
 use crate::wire::version::LegacyRevision;
@@ -203,6 +205,39 @@ pub struct Command {
     pub inherit_env: Vec<String>,
     /// Where it runs; `None`: where this process runs.
     pub cwd: Option<PathBuf>,
+}
+
+impl Command {
+    /// The program's name and a hash of all that makes the command what it is, secrets included: what is learnt of a server is
+    /// kept under it.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |part: &[u8]| {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        };
+        add(self.program.as_encoded_bytes());
+        self.args.iter().for_each(|arg| add(arg.as_encoded_bytes()));
+        add(b"env");
+        for (name, value) in &self.env {
+            add(name.as_bytes());
+            add(value.expose().as_bytes());
+        }
+        add(self.cwd.as_ref().map_or(&b""[..], |cwd| cwd.as_os_str().as_encoded_bytes()));
+        let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = Path::new(&self.program).file_name().unwrap_or(&self.program);
+        format!("stdio:{}:{hash}", name.to_string_lossy())
+    }
+}
+
+impl Upstream {
+    /// How long the opening of a session may take: a process has to start first.
+    pub fn opening(&self) -> Duration {
+        match self.target {
+            Target::Command(_) => self.timeouts.start.max(self.timeouts.initialize),
+            Target::Http(_) | Target::Demo => self.timeouts.initialize,
+        }
+    }
 }
 
 /// Which transport an `http` or `https` server has.

@@ -5,12 +5,13 @@
 
 use futures_util::future::BoxFuture;
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// What to start: no shell reads any of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Program {
     pub program: OsString,
     pub args: Vec<OsString>,
@@ -18,6 +19,20 @@ pub struct Program {
     pub env: Vec<(OsString, OsString)>,
     /// `None`: where this process runs.
     pub cwd: Option<PathBuf>,
+}
+
+/// Without the values in the environment, which may be secrets.
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { program, args, env, cwd } = self;
+        let env: Vec<_> = env.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Program")
+            .field("program", program)
+            .field("args", args)
+            .field("env", &env)
+            .field("cwd", cwd)
+            .finish()
+    }
 }
 
 /// Turns a program into a process. Tests bring their own, in memory.
@@ -41,12 +56,13 @@ pub trait Process: Send + Sync {
     /// For logs.
     fn id(&self) -> Option<u32>;
 
-    /// Resolves when it has ended and has been reaped; in words, such as `exit status: 1`. Safe to drop and to call again.
+    /// Resolves when it has ended and has been reaped; in words, such as `exit status: 1`. Before that, what it has left behind
+    /// in its group is ended (SIGKILL). Safe to drop and to call again.
     fn wait(&mut self) -> BoxFuture<'_, io::Result<String>>;
 
     /// Asks its whole group to end (SIGTERM).
     fn terminate(&self) -> io::Result<()>;
 
-    /// Ends its whole group (SIGKILL). Also right after the process itself has ended, for what it has left behind.
+    /// Ends its whole group (SIGKILL). Nothing happens once it has been reaped: its number may be another's by then.
     fn kill(&self) -> io::Result<()>;
 }

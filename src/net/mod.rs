@@ -1,11 +1,13 @@
 //! Byte streams: the one shape in which sockets, TLS sessions and in-memory pipes reach both edges.
 //!
-//! Owns the stream traits ([`Io`], [`Stream`]) and how a connection out is made ([`dial`]). Does not own HTTP, TLS
+//! Owns the stream traits ([`Io`], [`Stream`]), how a connection out is made ([`dial`]) and how a program becomes a process with
+//! its streams ([`launch`], [`process`]). Does not own HTTP, TLS
 //! settings, or any decision about who may connect. A leaf: nothing of the crate is imported here. Because both edges
 //! know only these types, every time-dependent behaviour can be tried over `tokio::io::duplex` under a paused clock.
 
 mod dial;
 mod launch;
+mod process;
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -19,6 +21,7 @@ use tokio_rustls::TlsStream;
 
 pub use dial::{Dial, Origin, OriginError, Scheme, TcpDialer, prepare_tcp};
 pub use launch::{Launch, Launched, Process, Program, Reads, Writes};
+pub use process::{Processes, launched};
 
 /// A bidirectional byte stream.
 pub trait Io: AsyncRead + AsyncWrite + Unpin + Send {

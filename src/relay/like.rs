@@ -67,7 +67,7 @@ impl Relay {
         meter: &Meter,
     ) -> Result<Like, Fault> {
         let trial = Trial { upstream, over: false };
-        let within = upstream.settings.timeouts.initialize;
+        let within = upstream.settings.opening();
         let Ok(passed) = timeout(within, upstream.legacy.pass(passage)).await else {
             trial.shows(Serves::Nothing);
             return Ok(unlike(meter));

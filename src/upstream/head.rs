@@ -38,6 +38,8 @@ impl Heads {
             |name: &str, value: &config::Secret| Some((HeaderName::try_from(name).ok()?, secret(value)?));
         base.extend(settings.headers.iter().filter_map(|(name, value)| pair(name, value)));
         let forward_authorization = match &settings.authorization {
+            // To a process it goes no further than to whose it is (`transport::channel`).
+            _ if matches!(settings.target, config::Target::Command(_)) => true,
             Authorization::Forward => true,
             Authorization::Strip => false,
             Authorization::Fixed(value) => {

@@ -17,18 +17,20 @@ pub mod transport;
 
 use crate::config;
 use crate::exchange::{Fault, FaultKind};
-use crate::net::Dial;
+use crate::net::{Dial, Launch};
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::UpstreamMetrics;
 use crate::translate::capabilities::Recent;
 use crate::wire::json::Limits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use transport::{HttpTransport, SendError, Transport, TransportBuildError};
+use std::time::Duration;
+use tokio::time::timeout;
+use transport::{SendError, Transport, TransportBuildError};
 
 pub use asking::Asking;
 pub use reply::UpstreamBody;
-pub use transport::Body as UpstreamStream;
+pub use transport::{Body as UpstreamStream, Room};
 
 /// One upstream and everything that is kept for it.
 pub struct Upstream {
@@ -37,7 +39,11 @@ pub struct Upstream {
     pub legacy: Arc<legacy::Legacy>,
     pub modern: Arc<modern::Modern>,
     pub metrics: Arc<UpstreamMetrics>,
+    shared: Arc<Shared>,
 }
+
+/// How long ending all sessions of an upstream may take once calls are done.
+const FAREWELL: Duration = Duration::from_secs(3);
 
 /// What all upstreams of a process share.
 #[derive(Clone)]
@@ -45,6 +51,15 @@ pub struct Common {
     pub verdicts: Arc<era::Verdicts>,
     pub parked: Arc<parked::Parked>,
     pub asking: Arc<Asking>,
+    /// How much may wait on one stream of a server behind a channel.
+    pub room: Room,
+}
+
+/// How servers are reached.
+#[derive(Clone)]
+pub struct Ways {
+    pub dial: Arc<dyn Dial>,
+    pub launch: Arc<dyn Launch>,
 }
 
 /// What the parts of one upstream share.
@@ -64,15 +79,17 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    #[allow(clippy::too_many_arguments, reason = "one caller")]
     fn new(
         settings: config::Upstream,
         limits: Limits,
-        dial: Arc<dyn Dial>,
+        ways: Ways,
         asking: Arc<Asking>,
+        room: Room,
         shutdown: Shutdown,
         metrics: Arc<UpstreamMetrics>,
     ) -> Result<Arc<Self>, TransportBuildError> {
-        let transport = Transport::Http(HttpTransport::new(&settings, dial, metrics.clone())?);
+        let transport = Transport::new(&settings, limits, ways, room, &shutdown, &metrics)?;
         let heads = head::Heads::new(&settings);
         let numbers = AtomicU64::new(1);
         let declared = Recent::default();
@@ -87,6 +104,11 @@ impl Shared {
             numbers,
             asking,
         }))
+    }
+
+    /// How long the opening of a session may take: a process has to start first.
+    fn opening(&self) -> Duration {
+        self.settings.opening()
     }
 
     fn next_number(&self) -> u64 {
@@ -105,16 +127,31 @@ impl Upstream {
     pub fn new(
         settings: config::Upstream,
         limits: Limits,
-        dial: Arc<dyn Dial>,
+        ways: Ways,
         common: Common,
         shutdown: Shutdown,
         metrics: Arc<UpstreamMetrics>,
     ) -> Result<Self, TransportBuildError> {
-        let shared = Shared::new(settings.clone(), limits, dial, common.asking, shutdown, metrics.clone())?;
+        let shared = Shared::new(
+            settings.clone(),
+            limits,
+            ways,
+            common.asking,
+            common.room,
+            shutdown,
+            metrics.clone(),
+        )?;
         let legacy = legacy::Legacy::new(shared.clone(), common.parked.clone());
         let modern = modern::Modern::new(shared.clone(), common.parked);
-        let era = era::Detector::new(shared, legacy.clone(), common.verdicts);
-        Ok(Self { settings, era, legacy, modern, metrics })
+        let era = era::Detector::new(shared.clone(), legacy.clone(), common.verdicts);
+        Ok(Self { settings, era, legacy, modern, metrics, shared })
+    }
+
+    /// Ends all that is open at the server, and resolves when it is over: sessions first, then what they ran in.
+    pub async fn close(&self) {
+        // A session whose end cannot be told is over with what it ran in.
+        let _ = timeout(FAREWELL, self.legacy.close()).await;
+        self.shared.transport.close().await;
     }
 }
 

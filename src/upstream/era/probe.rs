@@ -5,6 +5,7 @@
 
 use super::super::Shared;
 use super::super::reply::{Messages, Refusal, Reply};
+use super::super::transport::SendError;
 use crate::exchange::{Fault, FaultKind};
 use crate::translate::discover;
 use crate::wire::jsonrpc::{Message, Reply as RpcReply, Response, code};
@@ -71,6 +72,12 @@ pub(super) struct Probed {
     pub(super) then: Then,
 }
 
+impl Probed {
+    pub(super) fn is_modern(&self) -> bool {
+        matches!(self.then, Then::Modern)
+    }
+}
+
 const PROBE: u64 = 0;
 
 pub(super) async fn probe(shared: &Shared, client: &HeaderMap) -> Probed {
@@ -81,6 +88,12 @@ pub(super) async fn probe(shared: &Shared, client: &HeaderMap) -> Probed {
         let sent = shared.transport.send_within(limit, head, discover::discover_request(PROBE)).await;
         let response = match sent {
             Ok(response) => response,
+            // Over pipes silence and the end are what a legacy server says to a request that it does not know (A15.1).
+            Err(error @ (SendError::Timeout { .. } | SendError::Ended { .. }))
+                if shared.transport.is_process() =>
+            {
+                return legacy(Finding::NoAnswer(error.to_string()));
+            }
             Err(error) => {
                 let fault = super::super::send_fault(&shared.settings.name, &error);
                 return no_verdict(Finding::NoAnswer(fault.text.to_string()), fault);
@@ -98,8 +111,16 @@ pub(super) async fn probe(shared: &Shared, client: &HeaderMap) -> Probed {
     };
     timeout(limit, asked).await.unwrap_or_else(|_| {
         let text = format!("the upstream server did not answer server/discover within {limit:?}");
+        if shared.transport.is_process() {
+            return legacy(Finding::NoAnswer(text));
+        }
         no_verdict(Finding::NoAnswer(text.clone()), Fault::new(FaultKind::Timeout, text))
     })
+}
+
+/// What the answer to a probe says that came too late for it, if one has come.
+pub(super) fn late(shared: &Shared) -> Option<Probed> {
+    shared.transport.late_answer().map(|answer| judge(shared, 200, &answer))
 }
 
 /// The first answer; whatever breaks it off is junk to the judge.

@@ -73,7 +73,7 @@ pub(super) async fn open(
     opener: Opener,
     key: Option<SessionKey>,
 ) -> Result<Arc<Session>, OpenFault> {
-    let limit = shared.settings.timeouts.initialize;
+    let limit = shared.opening();
     let _opening = shared.metrics.session_opening();
     match timeout(limit, handshake(shared, &opener, key)).await {
         Ok(Ok(session)) => {
@@ -168,10 +168,9 @@ async fn greet<'a>(
     let number = shared.next_number();
     let request = discover::initialize_request(number, &opener.capabilities.declared_to(told), info);
     let head = shared.heads.legacy(&opener.headers, None);
-    let limit = shared.settings.timeouts.initialize;
     let response = shared
         .transport
-        .send_within(limit, head, request)
+        .open(shared.opening(), head, request)
         .await
         .map_err(|error| super::super::send_fault(&shared.settings.name, &error))?;
     let id = response.headers().get(headers::MCP_SESSION_ID).cloned();

@@ -102,12 +102,22 @@ impl Carries {
 pub(super) async fn pass(shared: &Shared, passage: &Passage) -> Result<Passed, Fault> {
     let carries = &passage.carries;
     let head = shared.heads.passed(carries.verb(), &passage.headers, carries.headers());
-    judge(shared, carries, send(shared, head, passage.body.clone()).await?).await
+    let response = match carries {
+        Carries::Initialize(_) => open(shared, head, passage.body.clone()).await?,
+        _ => send(shared, head, passage.body.clone()).await?,
+    };
+    judge(shared, carries, response).await
 }
 
 pub(super) async fn send(shared: &Shared, head: RequestHead, body: Payload) -> Result<Response<Body>, Fault> {
     let sent = shared.transport.send(head, body).await;
     sent.map_err(|error| super::super::send_fault(&shared.settings.name, &error))
+}
+
+/// Sends an `initialize`, with which the server's transport is found out.
+pub(super) async fn open(shared: &Shared, head: RequestHead, body: Payload) -> Result<Response<Body>, Fault> {
+    let opened = shared.transport.open(shared.settings.timeouts.request, head, body).await;
+    opened.map_err(|error| super::super::send_fault(&shared.settings.name, &error))
 }
 
 /// What the head of a response means to the client.

@@ -34,7 +34,9 @@ pub enum SendError {
     #[error("cannot start the server: {source}")]
     Start { source: io::Error },
     /// It has failed so often in a row that it is left alone for a while; nothing was sent.
-    #[error("the server has ended {failures} times in a row without a word; it is started again in {wait:?} at the earliest")]
+    #[error(
+        "the server has ended {failures} times in a row without a word; it is started again in {wait:?} at the earliest"
+    )]
     Pausing { failures: u32, wait: Duration },
     /// As many channels as may; nothing was sent.
     #[error("as many channels are open as may: {limit}")]

@@ -10,6 +10,7 @@
 
 mod body;
 mod channel;
+mod child;
 mod connect;
 mod error;
 mod http;
@@ -27,14 +28,21 @@ mod redirect_tests;
 
 pub use self::http::{HttpTransport, RequestHead, Speaker};
 pub use body::{Body, BoxError};
+pub use channel::Room;
 pub use error::{Phase, RedirectRefusal, SendError, TransportBuildError};
 
 pub(in crate::upstream) use self::http::Head;
 
+use super::Ways;
+use crate::config::{self, Target};
+use crate::shutdown::Shutdown;
+use crate::telemetry::metrics::UpstreamMetrics;
+use crate::wire::json::Limits;
 use crate::wire::jsonrpc::Response as Answer;
 use crate::wire::payload::Payload;
 use ::http::Response;
-use channel::Host;
+use channel::{Host, Kind};
+use child::Child;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -44,10 +52,31 @@ use tokio::time::timeout;
 pub enum Transport {
     Http(HttpTransport),
     /// A child process.
-    Child { host: Arc<Host>, endpoint: Arc<str> },
+    Child {
+        host: Arc<Host>,
+        endpoint: Arc<str>,
+    },
 }
 
 impl Transport {
+    /// The way to the settings' target. Connects to nothing and starts nothing yet.
+    pub(in crate::upstream) fn new(
+        settings: &config::Upstream,
+        limits: Limits,
+        ways: Ways,
+        room: Room,
+        shutdown: &Shutdown,
+        metrics: &Arc<UpstreamMetrics>,
+    ) -> Result<Self, TransportBuildError> {
+        let Target::Command(command) = &settings.target else {
+            return Ok(Transport::Http(HttpTransport::new(settings, ways.dial, metrics.clone())?));
+        };
+        let child = Child::new(settings, command, ways.launch, shutdown.clone(), metrics.clone());
+        let (shutdown, metrics) = (shutdown.clone(), metrics.clone());
+        let host = Host::new(Kind::Process, Arc::new(child), settings, limits, room, shutdown, metrics);
+        Ok(Transport::Child { host, endpoint: command.fingerprint().into() })
+    }
+
     /// Sends one request and waits for the head of the response, `timeouts.request` at most.
     pub async fn send(&self, head: RequestHead, body: Payload) -> Result<Response<Body>, SendError> {
         match self {
@@ -103,6 +132,14 @@ impl Transport {
     /// Whether all that is not the answer to a request comes in one channel, so that its GET stream is to be open at all
     /// times.
     pub fn is_channel(&self) -> bool {
+        match self {
+            Transport::Http(_) => false,
+            Transport::Child { .. } => true,
+        }
+    }
+
+    /// Whether the server is a process that has to be started.
+    pub fn is_process(&self) -> bool {
         match self {
             Transport::Http(_) => false,
             Transport::Child { .. } => true,

@@ -1,6 +1,7 @@
 //! The GET stream of a session whose client can be asked: open as long as the session.
 //!
-//! A server may put its questions there, and SDK servers drop them without a word while it is not open. Owns the task that
+//! A server may put its questions there, and SDK servers drop them without a word while it is not open. So may a server behind
+//! one channel, whose pings and log messages come there too, whoever its client is. Owns the task that
 //! follows it. The session is not kept busy by it: it is closed when it would be, which ends the task. Does not own what
 //! listeners want of the stream (`run`). Rule: B5, last paragraph.
 
@@ -14,7 +15,8 @@ use std::sync::Arc;
 /// Has the session's stream followed from its first use on, in the name of the one who uses it: the session is of one
 /// principal.
 pub(in super::super) fn attend(legacy: &Arc<Legacy>, session: &Arc<Session>, call: &Call) {
-    if !session.can_be_asked() || !session.line.claim() {
+    let wanted = session.can_be_asked() || legacy.shared.transport.is_channel();
+    if !wanted || !session.line.claim() {
         return;
     }
     let standing = Standing(session.clone());

@@ -92,7 +92,7 @@ pub(super) async fn begin(
     id: &Id,
     generation: u64,
 ) -> Result<Begun, Fault> {
-    let limit = shield.shared.settings.timeouts.initialize;
+    let limit = shield.shared.opening();
     let metrics = &shield.shared.metrics;
     let _opening = metrics.session_opening();
     let begun = exchange(&shield.shared, headers, text, id, generation);
@@ -117,7 +117,7 @@ async fn exchange(
 ) -> Result<Begun, Fault> {
     let carries = Carries::Initialize(id.clone());
     let head = shared.heads.passed(Method::POST, headers, &[]);
-    let response = relay::send(shared, head, Payload::from(text.clone())).await?;
+    let response = relay::open(shared, head, Payload::from(text.clone())).await?;
     if !response.status().is_success() {
         return relay::judge(shared, &carries, response).await.map(Begun::Other);
     }

@@ -195,9 +195,10 @@ impl Connection {
                 token_key: token.is_some().then(|| id.raw().clone()),
                 token,
                 listens: request.method == "subscriptions/listen",
-                wants_logs: request.params.meta().is_some_and(|meta| {
-                    meta.first(&request.text, meta::LOG_LEVEL).is_some()
-                }),
+                wants_logs: request
+                    .params
+                    .meta()
+                    .is_some_and(|meta| meta.first(&request.text, meta::LOG_LEVEL).is_some()),
                 probes,
             };
             (self.expect(&mut state, vec![(id.raw().clone(), asked)])?, line)
@@ -344,11 +345,7 @@ impl Connection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn expect(
-        self: &Arc<Self>,
-        state: &mut State,
-        asked: Vec<(Bytes, Asked)>,
-    ) -> Result<Head, NoAnswer> {
+    fn expect(self: &Arc<Self>, state: &mut State, asked: Vec<(Bytes, Asked)>) -> Result<Head, NoAnswer> {
         if state.place.is_none() || self.pipe.get().is_none() {
             return Err(NoAnswer::Over);
         }

@@ -17,7 +17,7 @@ mod starts;
 mod stream;
 
 pub use stream::ChannelBody;
-pub(in crate::upstream) use stream::Room;
+pub use stream::Room;
 
 use super::body::Body;
 use super::error::SendError;
@@ -46,7 +46,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 /// What a channel is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::upstream) enum Kind {
+pub(in crate::upstream::transport) enum Kind {
     Process,
     EventStream,
 }
@@ -84,7 +84,7 @@ pub struct Host {
 }
 
 impl Host {
-    pub(in crate::upstream) fn new(
+    pub(in crate::upstream::transport) fn new(
         kind: Kind,
         open: Arc<dyn Open>,
         settings: &config::Upstream,
@@ -203,7 +203,11 @@ impl Host {
                     Ok(None) => Ok(no_session(headers, None)),
                     Ok(Some(channel)) => {
                         let told = channel.notify(&notification, headers).await;
-                        self.settle(told.map(|()| Answered { response: accepted(), error: false }), headers, None)
+                        self.settle(
+                            told.map(|()| Answered { response: accepted(), error: false }),
+                            headers,
+                            None,
+                        )
                     }
                     Err(trouble) => refused(trouble),
                 }
@@ -399,7 +403,11 @@ impl Host {
 
     /// A channel is over. `useful`: it has answered, or it was asked nothing but the probe.
     fn ended(&self, channel: &Arc<Connection>, useful: bool) {
-        if useful { self.starts.worked() } else { self.starts.failed() }
+        if useful {
+            self.starts.worked()
+        } else {
+            self.starts.failed()
+        }
         self.forget(channel);
     }
 
@@ -407,7 +415,10 @@ impl Host {
         self.sessions.retain(|_, other| !Arc::ptr_eq(other, channel));
         let mut modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
         // One that is being opened is locked, and stays.
-        modern.retain(|_, slot| slot.try_lock().is_ok_and(|slot| slot.as_ref().is_some_and(|one| !one.is_over())) || Arc::strong_count(slot) > 1);
+        modern.retain(|_, slot| {
+            slot.try_lock().is_ok_and(|slot| slot.as_ref().is_some_and(|one| !one.is_over()))
+                || Arc::strong_count(slot) > 1
+        });
     }
 
     /// The answer to a probe has come when nobody waited for it any more.

@@ -24,7 +24,8 @@ impl Starts {
     /// Whether it may be started now.
     pub(super) fn allow(&self) -> Result<(), SendError> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let wait = state.not_before.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
+        let wait =
+            state.not_before.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
         if wait.is_zero() { Ok(()) } else { Err(SendError::Pausing { failures: state.failures, wait }) }
     }
 

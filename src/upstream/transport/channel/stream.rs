@@ -17,9 +17,9 @@ use crate::wire::sse;
 
 /// How much may wait in one queue: `limits.events` and `limits.event_bytes`.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::upstream) struct Room {
-    pub(in crate::upstream) events: usize,
-    pub(in crate::upstream) bytes: usize,
+pub struct Room {
+    pub events: usize,
+    pub bytes: usize,
 }
 
 /// How a stream is over.

@@ -5,9 +5,11 @@ mod standing;
 mod trouble;
 
 use super::*;
+use crate::net::Processes;
 use crate::shutdown::Shutdown;
 use crate::upstream::asking::Asking;
 use crate::upstream::transport::peer::{Peer, Pipes, metrics, read_request, upstream};
+use crate::upstream::{Room, Ways};
 use crate::wire::json::Limits;
 use hyper::header::AUTHORIZATION;
 use std::sync::Mutex;
@@ -37,8 +39,10 @@ impl Stage {
         let (metrics, shutdown) = (metrics(), Shutdown::new(Duration::from_secs(1)));
         let limits = Limits { nesting: 16, members: 1000 };
         let asking = Arc::new(Asking::new().unwrap());
-        let dial = Arc::new(Pipes { size: 1 << 16, ends });
-        let shared = Shared::new(settings, limits, dial, asking, shutdown.clone(), metrics).unwrap();
+        let ways =
+            Ways { dial: Arc::new(Pipes { size: 1 << 16, ends }), launch: Arc::new(Processes::default()) };
+        let room = Room { events: 16, bytes: 1 << 16 };
+        let shared = Shared::new(settings, limits, ways, asking, room, shutdown.clone(), metrics).unwrap();
         let changed = Arc::new(Mutex::new(Vec::new()));
         let seen = changed.clone();
         let hook = move |_: Principal, change: &Change| seen.lock().unwrap().push(change.clone());

@@ -1,0 +1,108 @@
+//! What waits to be written to a process: whole lines in the order in which they were handed over.
+//!
+//! Owns the bound on what waits, and that a message is one line. Callers wait for room in the order of their coming; one
+//! that stops waiting has handed over nothing. Once the queue is closed nothing new is taken, and what is in it is still
+//! written.
+
+use crate::wire::payload::Payload;
+use bytes::Bytes;
+use memchr::memchr2;
+use std::sync::Arc;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+/// Bytes that wait at most, where a message may be that long; a longer one waits until it is alone. More would only be
+/// memory: a server that reads slowly is not read faster for it.
+const BYTES: usize = 1024 * 1024;
+
+/// What a short message counts for, so that there are at most 1024 of them.
+const LEAST: usize = 1024;
+
+/// The process takes no messages any more.
+#[derive(Debug, thiserror::Error)]
+#[error("it takes no messages any more")]
+pub(super) struct Closed;
+
+/// The way in.
+pub(super) struct Queue {
+    room: Arc<Semaphore>,
+    all: usize,
+    lines: mpsc::UnboundedSender<Line>,
+    closed: CancellationToken,
+}
+
+/// The way out.
+pub(super) struct Queued {
+    room: Arc<Semaphore>,
+    lines: mpsc::UnboundedReceiver<Line>,
+    closed: CancellationToken,
+}
+
+/// A message without its line end.
+pub(super) struct Line {
+    pub(super) text: Payload,
+    room: usize,
+}
+
+impl Queue {
+    /// For messages of `message_bytes` at most.
+    pub(super) fn new(message_bytes: usize) -> (Arc<Self>, Queued) {
+        let all = message_bytes.clamp(LEAST, BYTES);
+        let (lines, queued) = mpsc::unbounded_channel();
+        let (room, closed) = (Arc::new(Semaphore::new(all)), CancellationToken::new());
+        let queued = Queued { room: room.clone(), lines: queued, closed: closed.clone() };
+        (Arc::new(Self { room, all, lines, closed }), queued)
+    }
+
+    pub(super) async fn push(&self, text: Payload) -> Result<(), Closed> {
+        let text = one_line(text);
+        let room = text.len().clamp(LEAST, self.all);
+        let taken = u32::try_from(room).map_err(|_| Closed)?;
+        self.room.acquire_many(taken).await.map_err(|_| Closed)?.forget();
+        self.lines.send(Line { text, room }).map_err(|_| Closed)
+    }
+
+    pub(super) fn close(&self) {
+        self.room.close();
+        self.closed.cancel();
+    }
+}
+
+impl Queued {
+    /// Waits for lines and takes at most `count`; none are left where there are none.
+    pub(super) async fn take(&mut self, lines: &mut Vec<Line>, count: usize) {
+        if !self.lines.is_closed() {
+            tokio::select! {
+                biased;
+                taken = self.lines.recv_many(lines, count) => if taken > 0 { return },
+                () = self.closed.cancelled() => self.lines.close(),
+            }
+        }
+        self.lines.recv_many(lines, count).await;
+    }
+
+    /// Gives back the room of lines that have been written.
+    pub(super) fn written(&self, lines: &mut Vec<Line>) {
+        self.room.add_permits(lines.drain(..).map(|line| line.room).sum());
+    }
+}
+
+/// Whoever writes is gone: nothing is taken any more.
+impl Drop for Queued {
+    fn drop(&mut self) {
+        self.room.close();
+    }
+}
+
+/// `text`, a JSON text, without line ends: in JSON they stand between tokens alone, where a space means the same.
+fn one_line(text: Payload) -> Payload {
+    let broken = |part: &Bytes| memchr2(b'\r', b'\n', part).is_some();
+    if !text.parts().iter().any(broken) {
+        return text;
+    }
+    let mended = |part: &Bytes| match broken(part) {
+        false => part.clone(),
+        true => part.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect(),
+    };
+    text.parts().iter().map(mended).collect()
+}
