@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::error::ConfigError;
 use super::{
     Authorization, Config, EraSetting, FrontTimeouts, HttpTransport, Limits, Listen, Log, LogFormat, Session,
-    SessionScope, Target, Upstream, UpstreamLimits, UpstreamTimeouts, upstream,
+    SessionScope, Target, Upstream, UpstreamLimits, UpstreamTimeouts, target,
 };
 use crate::wire::version::LegacyRevision;
 
@@ -41,7 +41,7 @@ impl Config {
 impl Upstream {
     /// The upstream at `url` (`http`, `https` or `builtin:demo`), everything else by default.
     pub fn for_url(url: &str) -> Result<Self, ConfigError> {
-        let target = upstream::target(&raw_path("url"), &toml::Value::String(url.to_owned()));
+        let target = target::of_url(&raw_path("url"), &toml::Value::String(url.to_owned()));
         Ok(Self::for_target(target.map_err(|error| error.renamed(|_| "URL".to_owned()))?))
     }
 

@@ -102,7 +102,7 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// Wide on purpose: an upstream's name may itself be malformed while the path is looked at.
 fn is_secret(path: &str) -> bool {
-    const SECRETS: [&str; 3] = [".headers", ".authorization", ".session.key"];
+    const SECRETS: [&str; 5] = [".headers", ".authorization", ".session.key", ".args", ".env"];
     path.starts_with("upstream.") && SECRETS.iter().any(|part| path.contains(part))
 }
 

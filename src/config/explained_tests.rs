@@ -23,6 +23,13 @@ const WITHOUT_DEFAULT: &[&str] = &[
     "listen.tls",
     "listen.tls.certificate",
     "listen.tls.key",
+    "upstream.default.sse_endpoint",
+    "upstream.default.sse_path",
+    "upstream.files.command",
+    "upstream.files.args",
+    "upstream.files.env",
+    "upstream.files.inherit_env",
+    "upstream.files.cwd",
     "upstream.default.session.affinity",
     "upstream.default.session.key",
 ];
@@ -55,12 +62,20 @@ fn the_commented_settings_are_right_too() {
     std::fs::write(dir.path().join("tls/server.key"), certified.signing_key.serialize_pem()).unwrap();
     std::fs::create_dir(dir.path().join("secrets")).unwrap();
     std::fs::write(dir.path().join("secrets/session-key"), "0".repeat(64) + "\n").unwrap();
-    let config = load_text(&uncommented(), dir.path(), &|_| None).unwrap().config;
+    std::fs::write(dir.path().join("secrets/token"), "t0ken\n").unwrap();
+    std::fs::create_dir(dir.path().join("files")).unwrap();
+    let env = |name: &str| (name == "SEARCH_API_KEY").then(|| "k3y".to_owned());
+    let config = load_text(&uncommented(), dir.path(), &env).unwrap().config;
     assert!(config.listen.tls.is_some());
     assert!(config.admin.is_some());
     assert!(config.era_cache_file.is_some());
     assert!(config.upstreams[0].session.affinity.is_some());
     assert!(config.upstreams[0].session.key.is_some());
+    assert!(config.upstreams[0].sse_endpoint.is_some() && config.upstreams[0].sse_path.is_some());
+    let super::Target::Command(command) = &config.upstreams[1].target else { panic!("not a command") };
+    let env: Vec<_> = command.env.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+    assert_eq!(env, [("API_KEY", "k3y"), ("LOG_LEVEL", "info"), ("TOKEN", "t0ken")]);
+    assert_eq!(command.cwd, Some(dir.path().join("files")));
 }
 
 fn load(text: &str) -> super::Loaded {
@@ -81,7 +96,13 @@ fn find<'v>(file: &'v toml::Value, path: &str) -> Option<&'v toml::Value> {
     path.split('.').try_fold(file, |value, key| value.get(key))
 }
 
+/// Those of a server that is a program are explained in a table of their own.
 fn all_settings() -> Vec<String> {
+    const OF_COMMANDS: &[&str] = &["command", "args", "env", "inherit_env", "cwd"];
+    let table = |table: &str, name: &str| match table {
+        "upstream.default." if OF_COMMANDS.contains(&name) => "upstream.files.".to_owned(),
+        other => other.to_owned(),
+    };
     [
         ("", fields::<raw::File>()),
         ("listen.", fields::<raw::Listen>()),
@@ -96,7 +117,8 @@ fn all_settings() -> Vec<String> {
         ("upstream.default.session.", fields::<raw::Session>()),
     ]
     .into_iter()
-    .flat_map(|(table, names)| names.iter().map(move |name| format!("{table}{name}")))
+    .flat_map(|(table, names)| names.iter().map(move |name| (table, name)))
+    .map(|(of, name)| table(of, name) + name)
     .collect()
 }
 

@@ -31,7 +31,8 @@ fn refusal(text: &str) -> String {
     }
 }
 
-/// (table, setting and value, value as shown, a part of what is accepted); the table `up` is the upstream's own.
+/// (table, setting and value, value as shown, a part of what is accepted); the table `up` is the upstream's own, `cmd` that of
+/// one that is a program.
 #[rustfmt::skip]
 const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("", "shutdown_grace", "10", "10", "0s to 1h"),
@@ -113,6 +114,41 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("up", "convert_content[1]", "['2025-03-26', '2026-07-28']", "\"2026-07-28\"", "\"2025-11-25\""),
     ("up", "legacy_not_found", "-32002", "-32002", "true or false"),
     ("up", "cache_lists", "'1m'", "\"1m\"", "true or false"),
+    ("up", "transport", "'http'", "\"http\"", "\"auto\" or \"streamable-http\" or \"sse\""),
+    ("up", "sse_endpoint", "'http://127.0.0.1:2/m'", "\"http://127.0.0.1:2/m\"", "same origin"),
+    ("up", "sse_endpoint", "'//other/m'", "\"//other/m\"", "same origin"),
+    ("up", "sse_endpoint", "'a b'", "\"a b\"", "same origin"),
+    ("up", "sse_endpoint", "''", "\"\"", "same origin"),
+    ("up", "sse_path", "'sse'", "\"sse\"", "begins with `/`"),
+    ("up", "sse_path", "'/mcp'", "\"/mcp\"", "/mcp is upstream.api.path already"),
+    ("up", "sse_path", "'/messages'", "\"/messages\"", "/messages is upstream.api.sse_path already"),
+    ("up", "command", "'cat'", "\"cat\"", "either `url` or `command`"),
+    ("up", "args", "['abcdef']", "[redacted]", "only where the server has a `command`"),
+    ("up", "env", "{ A = 'abcdef' }", "[redacted]", "only where the server has a `command`"),
+    ("up", "inherit_env", "['A']", "an array of 1", "only where the server has a `command`"),
+    ("up", "cwd", "'.'", "\".\"", "only where the server has a `command`"),
+    ("cmd", "transport", "'auto'", "\"auto\"", "only where the server has a `url`"),
+    ("cmd", "sse_endpoint", "'/m'", "\"/m\"", "only where the server has a `url`"),
+    ("cmd", "authorization", "'strip'", "[redacted]", "only where the server has a `url`"),
+    ("cmd", "headers", "{ a = 'abcdef' }", "[redacted]", "only where the server has a `url`"),
+    ("cmd", "forward_headers", "['a']", "an array of 1", "only where the server has a `url`"),
+    ("cmd", "ca_files", "['a.pem']", "an array of 1", "only where the server has a `url`"),
+    ("cmd", "args", "'abcdef'", "[redacted]", "array"),
+    ("cmd", "args[1]", "['a', 1]", "[redacted]", "a text without NUL"),
+    ("cmd", "args[0]", "[\"abcdef\\u0000\"]", "[redacted]", "a text without NUL"),
+    ("cmd", "args[0]", "[{ file = 'none' }]", "none", "a readable file"),
+    ("cmd", "args[0]", "[{ path = 'abcdef' }]", "[redacted]", "{ file = \"PATH\" }"),
+    ("cmd", "env", "['A=abcdef']", "[redacted]", "a table of names"),
+    ("cmd", "env.A", "{ A = 1 }", "[redacted]", "a text without NUL"),
+    ("cmd", "env.\"A=B\"", "{ \"A=B\" = 'abcdef' }", "[redacted]", "without `=`"),
+    ("cmd", "env.\"\"", "{ \"\" = 'abcdef' }", "[redacted]", "not empty"),
+    ("cmd", "inherit_env", "'A'", "\"A\"", "array"),
+    ("cmd", "inherit_env[0]", "['A=1']", "\"A=1\"", "without `=`"),
+    ("cmd", "cwd", "''", "\"\"", "a directory that exists"),
+    ("cmd", "cwd", "'none'", "/nowhere/none", "a directory that exists"),
+    ("timeouts@", "start", "'0s'", "\"0s\"", "1ms to 1h"),
+    ("timeouts@", "stop", "'2h'", "\"2h\"", "0s to 1h"),
+    ("limits@", "max_processes", "0", "0", "1 to 65536"),
     ("timeouts@", "pace", "'11s'", "\"11s\"", "1ms to 10s"),
     ("timeouts@", "connect", "'0s'", "\"0s\"", "1ms to 1h"),
     ("timeouts@", "probe", "'0s'", "\"0s\"", "1ms to 1h"),
@@ -167,6 +203,7 @@ fn every_refusal_names_path_value_and_what_is_accepted() {
         let (text, path) = match *table {
             "" => (top(&line), (*path).to_owned()),
             "up" => (with(&line), format!("upstream.api.{path}")),
+            "cmd" => (format!("[upstream.api]\ncommand = 'cat'\n{line}\n"), format!("upstream.api.{path}")),
             inner => match inner.strip_suffix('@') {
                 Some(inner) => {
                     (with(&format!("[upstream.api.{inner}]\n{line}")), format!("upstream.api.{inner}.{path}"))
@@ -273,7 +310,8 @@ fn the_admin_table_needs_an_address_and_is_off_without() {
 #[test]
 fn upstreams_are_needed_named_and_apart() {
     assert!(refusal("").starts_with("upstream: missing; accepted: one table [upstream.NAME]"));
-    assert!(refusal("[upstream.api]\n").starts_with("upstream.api.url: missing"));
+    let error = refusal("[upstream.api]\n");
+    assert!(error.starts_with("upstream.api.url: missing") && error.contains("`command`"), "{error}");
     let error = refusal("[upstream.'a b']\nurl = 'builtin:demo'");
     assert!(error.starts_with("upstream.\"a b\": \"a b\" is not accepted; accepted: a name of"), "{error}");
     let twice =

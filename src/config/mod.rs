@@ -1,8 +1,8 @@
 //! Settings, validated: the types here cannot hold a value that the rest of the program would have to doubt.
 //!
 //! Owns the validated shape (this file) and how it comes about: `raw` (serde structs of the TOML file, unknown
-//! fields refused), `load` (file, environment, with the path of every error), `front` and `upstream` (the range of
-//! each setting), `flags` (flags in terms of the same settings), `defaults`, and `show` (the way back to TOML).
+//! fields refused), `load` (file, environment, with the path of every error), `front`, `upstream` and `target` (the
+//! range of each setting), `flags` (flags in terms of the same settings), `defaults`, and `show` (the way back to TOML).
 //! Does not own the command line (`cli`), nor what the settings do.
 
 mod defaults;
@@ -15,6 +15,7 @@ mod raw;
 mod secrets;
 mod show;
 mod substitute;
+mod target;
 mod units;
 mod upstream;
 mod values;
@@ -24,6 +25,8 @@ mod warnings;
 mod explained_tests;
 #[cfg(test)]
 mod load_tests;
+#[cfg(test)]
+mod target_tests;
 
 pub use error::ConfigError;
 pub use flags::{LogFlags, ProbeFlags, ServeFlags, from_flags, from_probe_flags};
@@ -182,6 +185,14 @@ pub struct Upstream {
     pub session: Session,
 }
 
+impl Upstream {
+    /// Where clients of the old HTTP+SSE post their messages: `messages` beside `sse_path`.
+    pub fn sse_messages_path(&self) -> Option<String> {
+        let (beside, _) = self.sse_path.as_ref()?.rsplit_once('/')?;
+        Some(format!("{beside}/messages"))
+    }
+}
+
 /// What the upstream is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
@@ -194,7 +205,7 @@ pub enum Target {
 }
 
 /// `command`, `args`, `env`, `inherit_env` and `cwd`: a program to start. No shell reads any of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Command {
     /// A path, or a name that is looked for in `PATH`.
     pub program: OsString,
@@ -237,6 +248,19 @@ impl Upstream {
             Target::Command(_) => self.timeouts.start.max(self.timeouts.initialize),
             Target::Http(_) | Target::Demo => self.timeouts.initialize,
         }
+    }
+}
+
+/// Arguments may hold secrets as well.
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Command")
+            .field("program", &self.program)
+            .field("args", &format_args!("{} of them", self.args.len()))
+            .field("env", &self.env)
+            .field("inherit_env", &self.inherit_env)
+            .field("cwd", &self.cwd)
+            .finish()
     }
 }
 

@@ -86,6 +86,16 @@ pub(super) struct Log {
 pub(super) struct Upstream {
     pub(super) path: Leaf,
     pub(super) url: Leaf,
+    pub(super) transport: Leaf,
+    pub(super) sse_endpoint: Leaf,
+    pub(super) command: Leaf,
+    /// Texts; any of them may be a secret.
+    pub(super) args: Leaf,
+    /// A table of names and values; a leaf, because it may hold secrets.
+    pub(super) env: Leaf,
+    pub(super) inherit_env: Leaf,
+    pub(super) cwd: Leaf,
+    pub(super) sse_path: Leaf,
     pub(super) era: Leaf,
     pub(super) era_ttl: Leaf,
     /// A word, or a table with the one member `value`; a leaf, because it may hold a secret.
@@ -114,6 +124,8 @@ pub(super) struct UpstreamTimeouts {
     pub(super) stream: Leaf,
     pub(super) reconnect: Leaf,
     pub(super) reconnect_max: Leaf,
+    pub(super) start: Leaf,
+    pub(super) stop: Leaf,
     pub(super) pool_idle: Leaf,
     pub(super) gather: Leaf,
     pub(super) answer: Leaf,
@@ -128,6 +140,7 @@ pub(super) struct UpstreamTimeouts {
 pub(super) struct UpstreamLimits {
     pub(super) message_bytes: Leaf,
     pub(super) flow_bytes: Leaf,
+    pub(super) max_processes: Leaf,
     pub(super) pool_connections: Leaf,
     pub(super) redirects: Leaf,
     pub(super) resumptions: Leaf,

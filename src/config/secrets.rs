@@ -1,6 +1,7 @@
 //! Values that must not be shown: written in place, from the environment (`substitute`), or as `file:PATH`.
 //!
-//! Owns the reading of secret files and the check that the value can stand in a header, or is a key. No error shows a value.
+//! Owns the reading of secret files and the check that the value can stand in a header, can go to a program, or is a key. No
+//! error shows a value.
 
 use std::fs::File;
 use std::io::Read;
@@ -31,6 +32,20 @@ pub(super) fn header_value(path: &str, value: &Value, dir: &Path) -> Result<Secr
     match given.strip_prefix(PREFIX) {
         Some(name) => from_file(path, &dir.join(name), FILE, "its content cannot stand in a header", header),
         None => header(given).ok_or_else(refuse),
+    }
+}
+
+/// A text for a program: itself, or { file = "PATH" }. `file:` in front would not do here, as programs take such texts.
+pub(super) fn env_value(path: &str, value: &Value, dir: &Path) -> Result<Secret, ConfigError> {
+    const ACCEPTED: &str = "a text without NUL, \"${NAME}\" from the environment, or { file = \"PATH\" }";
+    const FILE: &str = "a readable file of up to 16 KiB that holds one text without NUL";
+    let plain = |text: &str| (!text.contains('\0')).then(|| Secret::new(text));
+    let file =
+        value.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("file")?.as_str());
+    match (value.as_str(), file) {
+        (Some(text), _) => plain(text).ok_or_else(|| ConfigError::value(path, value, ACCEPTED)),
+        (None, Some(name)) => from_file(path, &dir.join(name), FILE, "its content holds a NUL", plain),
+        (None, None) => Err(ConfigError::value(path, value, ACCEPTED)),
     }
 }
 

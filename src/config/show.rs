@@ -1,8 +1,8 @@
 //! The settings as a TOML file again, for `check`: every setting with the value it has, secrets left out.
 //!
 //! Owns the order and the form; what it prints can be loaded again, but for a session key: in its place stands what is no
-//! key, because sessions sealed with a made up one would be lost. Header values, fixed credentials and the query of URLs are
-//! secrets here as well. Does not own comments: `configs/janus.toml` explains the settings.
+//! key, because sessions sealed with a made up one would be lost. Header values, fixed credentials, the query of URLs, and
+//! arguments and environment of commands are secrets here as well. Does not own comments: `configs/janus.toml` explains the settings.
 
 use std::fmt::{self, Display, Write};
 use std::path::Path;
@@ -12,8 +12,8 @@ use super::error::{REDACTED, without_credentials};
 use super::substitute::escape;
 use super::units::{show_duration, show_size};
 use super::{
-    Admin, Affinity, Authorization, Config, EraSetting, FrontTimeouts, Limits, Listen, Log, LogFormat,
-    SessionScope, Target, Upstream,
+    Admin, Affinity, Authorization, Config, EraSetting, FrontTimeouts, HttpTransport, Limits, Listen, Log,
+    LogFormat, Secret, SessionScope, Target, Upstream,
 };
 use crate::wire::log_level::LogLevel;
 
@@ -127,7 +127,10 @@ fn upstream(out: &mut Lines, upstream: &Upstream) {
     let name = &upstream.name;
     out.table(format_args!("upstream.{name}"));
     out.set("path", text(&upstream.path));
-    out.set("url", text(&upstream.target.to_string()));
+    target(out, upstream);
+    if let Some(path) = &upstream.sse_path {
+        out.set("sse_path", text(path));
+    }
     let era = match upstream.era {
         EraSetting::Auto => "auto",
         EraSetting::Modern => "modern",
@@ -135,17 +138,6 @@ fn upstream(out: &mut Lines, upstream: &Upstream) {
     };
     out.set("era", text(era));
     out.set("era_ttl", time(upstream.era_ttl));
-    let authorization = match &upstream.authorization {
-        Authorization::Forward => text("forward"),
-        Authorization::Strip => text("strip"),
-        Authorization::Fixed(_) => format!("{{ value = {} }}", text(REDACTED)),
-    };
-    out.set("authorization", authorization);
-    let headers = upstream.headers.iter().map(|(name, _)| format!("{} = {}", text(name), text(REDACTED)));
-    let headers = headers.collect::<Vec<_>>().join(", ");
-    out.set("headers", if headers.is_empty() { "{}".to_owned() } else { format!("{{ {headers} }}") });
-    out.set("forward_headers", list(upstream.forward_headers.iter().map(|name| text(name))));
-    out.set("ca_files", list(upstream.ca_files.iter().map(|file| path(file))));
     out.set("interactive", upstream.interactive);
     out.set("legacy_clients", upstream.legacy_clients);
     let revisions = upstream.convert_content.iter().map(|revision| text(revision.as_str()));
@@ -155,6 +147,45 @@ fn upstream(out: &mut Lines, upstream: &Upstream) {
     upstream_timeouts(out, upstream);
     upstream_limits(out, upstream);
     session(out, upstream);
+}
+
+/// What the upstream is, and the settings that go with that alone.
+fn target(out: &mut Lines, upstream: &Upstream) {
+    if let Target::Command(command) = &upstream.target {
+        out.set("command", text(&command.program.to_string_lossy()));
+        out.set("args", list(command.args.iter().map(|_| text(REDACTED))));
+        out.set("env", redacted(&command.env));
+        out.set("inherit_env", list(command.inherit_env.iter().map(|name| text(name))));
+        if let Some(cwd) = &command.cwd {
+            out.set("cwd", path(cwd));
+        }
+        return;
+    }
+    out.set("url", text(&upstream.target.to_string()));
+    let transport = match upstream.transport {
+        HttpTransport::Auto => "auto",
+        HttpTransport::StreamableHttp => "streamable-http",
+        HttpTransport::Sse => "sse",
+    };
+    out.set("transport", text(transport));
+    if let Some(endpoint) = &upstream.sse_endpoint {
+        out.set("sse_endpoint", text(&without_credentials(endpoint)));
+    }
+    let authorization = match &upstream.authorization {
+        Authorization::Forward => text("forward"),
+        Authorization::Strip => text("strip"),
+        Authorization::Fixed(_) => format!("{{ value = {} }}", text(REDACTED)),
+    };
+    out.set("authorization", authorization);
+    out.set("headers", redacted(&upstream.headers));
+    out.set("forward_headers", list(upstream.forward_headers.iter().map(|name| text(name))));
+    out.set("ca_files", list(upstream.ca_files.iter().map(|file| path(file))));
+}
+
+fn redacted(secrets: &[(String, Secret)]) -> String {
+    let members = secrets.iter().map(|(name, _)| format!("{} = {}", text(name), text(REDACTED)));
+    let members = members.collect::<Vec<_>>().join(", ");
+    if members.is_empty() { "{}".to_owned() } else { format!("{{ {members} }}") }
 }
 
 fn upstream_timeouts(out: &mut Lines, upstream: &Upstream) {
@@ -167,6 +198,8 @@ fn upstream_timeouts(out: &mut Lines, upstream: &Upstream) {
     out.set("stream", time(timeouts.stream));
     out.set("reconnect", time(timeouts.reconnect));
     out.set("reconnect_max", time(timeouts.reconnect_max));
+    out.set("start", time(timeouts.start));
+    out.set("stop", time(timeouts.stop));
     out.set("pool_idle", time(timeouts.pool_idle));
     out.set("gather", time(timeouts.gather));
     out.set("answer", time(timeouts.answer));
@@ -181,6 +214,7 @@ fn upstream_limits(out: &mut Lines, upstream: &Upstream) {
     out.table(format_args!("upstream.{}.limits", upstream.name));
     out.set("message_bytes", size(limits.message_bytes));
     out.set("flow_bytes", size(limits.flow_bytes));
+    out.set("max_processes", limits.max_processes);
     out.set("pool_connections", limits.pool_connections);
     out.set("redirects", limits.redirects);
     out.set("resumptions", limits.resumptions);

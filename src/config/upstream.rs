@@ -18,38 +18,52 @@ use super::raw::{self, Leaf};
 use super::substitute::below;
 use super::values::{Table, holds_certificate, text};
 use super::{
-    Affinity, Authorization, EraSetting, Secret, Session, SessionScope, Target, Upstream, UpstreamLimits,
-    UpstreamTimeouts, defaults, net, secrets,
+    Affinity, Authorization, EraSetting, Secret, Session, SessionScope, Upstream, UpstreamLimits,
+    UpstreamTimeouts, defaults, net, secrets, target,
 };
-
-const DEMO: &str = "builtin:demo";
 
 pub(super) fn all(raw: &BTreeMap<String, raw::Upstream>, dir: &Path) -> Result<Vec<Upstream>, ConfigError> {
     if raw.is_empty() {
-        return Err(ConfigError::missing("upstream", "one table [upstream.NAME] at least, with a `url`"));
+        return Err(ConfigError::missing(
+            "upstream",
+            "one table [upstream.NAME] at least, with a `url` or a `command`",
+        ));
     }
     let mut upstreams: Vec<Upstream> = Vec::with_capacity(raw.len());
     for (name, table) in raw {
         let default_path = if raw.len() == 1 { defaults::PATH.to_owned() } else { format!("/{name}/mcp") };
-        let upstream = one(name, table, default_path, dir)?;
-        if let Some(other) = upstreams.iter().find(|other| other.path == upstream.path) {
-            return Err(ConfigError::value(
-                &below(&below("upstream", name), "path"),
-                &Value::String(upstream.path),
-                format!("a path that no other upstream has; this one is of upstream.{}", other.name),
-            ));
-        }
-        upstreams.push(upstream);
+        upstreams.push(one(name, table, default_path, dir)?);
     }
+    apart(&upstreams)?;
     Ok(upstreams)
 }
 
-/// `builtin:demo` or the URL of an endpoint.
-pub(super) fn target(path: &str, value: &Value) -> Result<Target, ConfigError> {
-    if value.as_str() == Some(DEMO) {
-        return Ok(Target::Demo);
+/// Refuses a path that stands for two things.
+fn apart(upstreams: &[Upstream]) -> Result<(), ConfigError> {
+    let mut taken: BTreeMap<String, String> = BTreeMap::new();
+    // Paths of endpoints first, so that a refusal is about the setting that came on top.
+    let endpoints = upstreams.iter().map(|upstream| (upstream, "path", "", Some(upstream.path.clone())));
+    let streams = upstreams.iter().flat_map(|upstream| {
+        [
+            (upstream, "sse_path", "", upstream.sse_path.clone()),
+            (upstream, "sse_path", "`messages` beside ", upstream.sse_messages_path()),
+        ]
+    });
+    for (upstream, setting, beside, path) in endpoints.chain(streams) {
+        let Some(path) = path else { continue };
+        let at = below(&below("upstream", &upstream.name), setting);
+        if let Some(other) = taken.get(&path) {
+            let given =
+                if setting == "path" { &upstream.path } else { upstream.sse_path.as_ref().unwrap_or(&path) };
+            return Err(ConfigError::value(
+                &at,
+                &Value::String(given.clone()),
+                format!("a path that nothing else has; {path} is {other} already"),
+            ));
+        }
+        taken.insert(path, format!("{beside}{at}"));
     }
-    net::endpoint_url(path, value).map(Target::Http)
+    Ok(())
 }
 
 fn one(name: &str, raw: &raw::Upstream, default_path: String, dir: &Path) -> Result<Upstream, ConfigError> {
@@ -58,22 +72,22 @@ fn one(name: &str, raw: &raw::Upstream, default_path: String, dir: &Path) -> Res
     let at = below("upstream", name);
     check_name(&at, name)?;
     let table = Table { path: &at, dir };
-    let url = table.at("url");
-    let target = match &raw.url {
-        Some(value) => target(&url, value)?,
-        None => return Err(ConfigError::missing(&url, format!("an http:// or https:// URL, or \"{DEMO}\""))),
-    };
-    let default = Upstream::for_target(target);
+    let default = Upstream::for_target(target::of(&table, raw)?);
+    let era = table.word("era", &raw.era, default.era, ERAS)?;
     let headers = headers(&table.at("headers"), &raw.headers, dir)?;
     Ok(Upstream {
         path: match &raw.path {
             Some(value) => net::endpoint_path(&table.at("path"), value)?,
             None => default_path,
         },
-        transport: default.transport,
-        sse_endpoint: default.sse_endpoint,
-        sse_path: default.sse_path,
-        era: table.word("era", &raw.era, default.era, ERAS)?,
+        transport: target::transport(&table, raw, era)?,
+        sse_endpoint: target::sse_endpoint(&table, raw, &default.target)?,
+        sse_path: raw
+            .sse_path
+            .as_ref()
+            .map(|value| net::endpoint_path(&table.at("sse_path"), value))
+            .transpose()?,
+        era,
         era_ttl: table.duration("era_ttl", &raw.era_ttl, default.era_ttl, MS..=365 * DAY)?,
         authorization: authorization(&table.at("authorization"), &raw.authorization, dir)?,
         forward_headers: forward_headers(&table, &raw.forward_headers, &headers)?,
@@ -201,8 +215,8 @@ fn timeouts(path: &str, raw: &raw::UpstreamTimeouts, dir: &Path) -> Result<Upstr
             default.reconnect_max,
             100 * MS..=DAY,
         )?,
-        start: default.start,
-        stop: default.stop,
+        start: table.duration("start", &raw.start, default.start, MS..=HOUR)?,
+        stop: table.duration("stop", &raw.stop, default.stop, Duration::ZERO..=HOUR)?,
         pool_idle: table.duration("pool_idle", &raw.pool_idle, default.pool_idle, Duration::ZERO..=DAY)?,
         gather: table.duration("gather", &raw.gather, default.gather, MS..=SECOND)?,
         answer: table.duration("answer", &raw.answer, default.answer, SECOND..=DAY)?,
@@ -224,7 +238,7 @@ fn limits(path: &str, raw: &raw::UpstreamLimits, dir: &Path) -> Result<UpstreamL
             1 << 10..=1 << 31,
         )?,
         flow_bytes: table.size("flow_bytes", &raw.flow_bytes, default.flow_bytes, 1 << 10..=1 << 31)?,
-        max_processes: default.max_processes,
+        max_processes: table.count("max_processes", &raw.max_processes, default.max_processes, 1..=65_536)?,
         pool_connections: table.count(
             "pool_connections",
             &raw.pool_connections,

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::{Authorization, Config, EraSetting, Session, SessionScope, Target, Upstream, net};
+use super::{Authorization, Config, EraSetting, HttpTransport, Session, SessionScope, Target, Upstream, net};
 use crate::wire::version::LegacyRevision;
 
 /// A remark on the setting at `path`.
@@ -79,6 +79,15 @@ fn of_upstream(upstream: &Upstream, exposed: bool, warn: &mut impl FnMut(String,
         if url.scheme() == "http" && !upstream.ca_files.is_empty() {
             warn(at("ca_files"), "no effect, as the url is plain http".into());
         }
+    }
+    if upstream.transport == HttpTransport::StreamableHttp && upstream.sse_endpoint.is_some() {
+        warn(at("sse_endpoint"), "no effect with transport = \"streamable-http\"".into());
+    }
+    if upstream.sse_path.is_some() && upstream.era == EraSetting::Modern && !upstream.legacy_clients {
+        warn(at("sse_path"), "no effect with legacy_clients = false, as its clients are all legacy".into());
+    }
+    if matches!(upstream.target, Target::Command(_)) && upstream.session.scope == SessionScope::Request {
+        warn(at("session.scope"), "\"request\" starts a process for every call".into());
     }
     if exposed && matches!(upstream.authorization, Authorization::Fixed(_)) {
         let text = "whoever can connect to the proxy acts with this fixed credential";
