@@ -1,7 +1,7 @@
 //! The command line: which commands and flags there are, and how the program ends.
 //!
 //! Owns parsing, help, exit codes, and `check`, which needs nothing but the settings. Does not own what flags mean as
-//! settings (`config`), nor the running of `serve`, `probe` and `demo` (`app`).
+//! settings (`config`), nor the running of `serve`, `stdio`, `probe` and `demo` (`app`).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use std::process::{ExitCode, Termination};
 use clap::{ArgGroup, Args, Parser, Subcommand};
 
 use crate::config::{
-    Config, ConfigError, Loaded, Log, LogFlags, ProbeFlags, ServeFlags, from_flags, load_file,
+    Config, ConfigError, Loaded, Log, LogFlags, ProbeFlags, ServeFlags, UpstreamFlags, from_flags,
+    from_mcp_servers, from_stdio_flags, load_any, load_file, load_mcp_server, load_one,
 };
 
 /// How the program ends; what a caller's script may rely on.
@@ -55,17 +56,13 @@ pub struct Cli {
 pub enum Command {
     /// Listen for clients and pass their calls to MCP servers
     Serve(Box<ServeArgs>),
-    /// Be a stdio server for a host that launches this program (comes in a later version)
-    #[command(disable_help_flag = true)]
-    Stdio {
-        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
-        args: Vec<OsString>,
-    },
+    /// Be the stdio server that a host launches, and pass its messages to one MCP server
+    Stdio(Box<StdioArgs>),
     /// Find out a server's generation, versions and capabilities
     Probe(ProbeFlags),
     /// Check a file of settings and print them in full, without secrets
     Check {
-        /// A TOML file
+        /// A TOML file, or the JSON file of a host with its "mcpServers"
         file: PathBuf,
     },
     /// Show clients and servers of different generations talk through the proxy, in both directions, all in this program
@@ -78,32 +75,48 @@ pub enum Command {
 
 /// Where the settings come from: a file, or flags.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("source").args(["config", "upstream", "command"]).required(true)))]
+#[command(group(ArgGroup::new("source").args(["config", "mcp_servers", "upstream", "command"]).required(true)))]
 pub struct ServeArgs {
     /// TOML file with all settings; excludes all flags but those about the log
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// JSON file of a host with its "mcpServers": each of them is served at /NAME/mcp
+    #[arg(long, value_name = "FILE")]
+    pub mcp_servers: Option<PathBuf>,
     #[command(flatten)]
     pub flags: ServeFlags,
-    /// After `--`: a stdio server to start and stand in front of (comes in a later version)
+    /// After `--`: a stdio server to start and stand in front of
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Which one server the host's messages go to.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("source").args(["config", "mcp_servers", "upstream", "command"]).required(true)))]
+pub struct StdioArgs {
+    /// TOML file with all settings, of one server
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// JSON file of a host with its "mcpServers"
+    #[arg(long, value_name = "FILE")]
+    pub mcp_servers: Option<PathBuf>,
+    /// Which server of the file, if it has several
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["upstream", "command"])]
+    pub server: Option<String>,
+    #[command(flatten)]
+    pub flags: UpstreamFlags,
+    /// After `--`: a stdio server to start and stand in front of
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
 /// The command line of this process. Help, version and errors are printed here; the caller ends with the exit given.
 pub fn parse() -> Result<Cli, Exit> {
-    let cli = Cli::try_parse().map_err(|error| {
+    Cli::try_parse().map_err(|error| {
         // Nobody is left to tell when the terminal is gone.
         let _ = error.print();
         exit_of(&error)
-    })?;
-    match later(&cli.command) {
-        Some(text) => {
-            eprintln!("mcp-janus: {text}");
-            Err(Exit::Usage)
-        }
-        None => Ok(cli),
-    }
+    })
 }
 
 /// The same for arguments given, of which the first is the program's name; prints nothing.
@@ -124,30 +137,34 @@ pub fn exit_of(error: &clap::Error) -> Exit {
     }
 }
 
-/// What to answer to a command that is known, but not yet there.
-pub fn later(command: &Command) -> Option<&'static str> {
-    match command {
-        Command::Stdio { .. } => Some(
-            "stdio: comes in a later version; accepted: `serve --upstream URL`, with the host configured for HTTP",
-        ),
-        Command::Serve(serve) if !serve.command.is_empty() => Some(
-            "serve -- COMMAND: stdio servers come in a later version; accepted: `serve --upstream URL` with a server \
-             that speaks HTTP",
-        ),
-        Command::Serve(_) | Command::Probe(_) | Command::Check { .. } | Command::Demo { .. } => None,
-    }
-}
-
 impl ServeArgs {
     /// The settings, from the file or from the flags, with the flags about the log over them.
     pub fn load(&self, log: &LogFlags, env: &dyn Fn(&str) -> Option<String>) -> Result<Loaded, ConfigError> {
-        let mut loaded = match &self.config {
-            Some(file) => load_file(file, env)?,
-            None => from_flags(&self.flags)?,
+        let loaded = match (&self.config, &self.mcp_servers) {
+            (Some(file), _) => load_file(file, env)?,
+            (None, Some(file)) => from_mcp_servers(&self.flags, file, env)?,
+            (None, None) => from_flags(&self.flags, &self.command)?,
         };
-        loaded.config.log = log.over(&loaded.config.log)?;
-        Ok(loaded)
+        with_log(loaded, log)
     }
+}
+
+impl StdioArgs {
+    /// The settings, of exactly one upstream, with the flags about the log over them.
+    pub fn load(&self, log: &LogFlags, env: &dyn Fn(&str) -> Option<String>) -> Result<Loaded, ConfigError> {
+        let server = self.server.as_deref();
+        let loaded = match (&self.config, &self.mcp_servers) {
+            (Some(file), _) => load_one(file, server, env)?,
+            (None, Some(file)) => load_mcp_server(file, server, env)?,
+            (None, None) => from_stdio_flags(&self.flags, &self.command)?,
+        };
+        with_log(loaded, log)
+    }
+}
+
+fn with_log(mut loaded: Loaded, log: &LogFlags) -> Result<Loaded, ConfigError> {
+    loaded.config.log = log.over(&loaded.config.log)?;
+    Ok(loaded)
 }
 
 impl Cli {
@@ -169,7 +186,7 @@ pub fn check(file: &Path) -> (String, Exit) {
 
 /// The same with another environment.
 pub fn check_with(file: &Path, env: &dyn Fn(&str) -> Option<String>) -> (String, Exit) {
-    match load_file(file, env) {
+    match load_any(file, env) {
         Ok(Loaded { config, warnings }) => (accepted(file, &config, &warnings), Exit::Ok),
         Err(error @ ConfigError::Read { .. }) => (format!("mcp-janus: {error}\n"), Exit::Usage),
         Err(error) => (format!("mcp-janus: {}: {error}\n", file.display()), Exit::Usage),

@@ -49,9 +49,16 @@ async fn run(cli: Cli) -> Exit {
             Ok(_logging) => commands::demo(*verbose).await,
             Err(exit) => exit,
         },
-        // `cli::parse` has answered these already.
-        Command::Stdio { .. } => Exit::Usage,
+        Command::Stdio(args) => match args.load(&cli.log, &cli::process_env) {
+            Ok(loaded) => stdio(loaded).await,
+            Err(error) => usage(&error),
+        },
     }
+}
+
+async fn stdio(_loaded: config::Loaded) -> Exit {
+    eprintln!("mcp-janus: stdio: not there yet");
+    Exit::Failure
 }
 
 async fn serve(loaded: config::Loaded) -> Exit {

@@ -191,8 +191,9 @@ fn wrong_use_exits_64_and_says_what_is_wrong() {
         (vec!["serve", "--config", "/nonexistent/janus.toml"], "janus.toml"),
         (vec!["check", "/nonexistent/janus.toml"], "janus.toml"),
         (vec!["nonsense"], "nonsense"),
-        (vec!["stdio", "--upstream", "http://127.0.0.1:1/mcp"], "stdio"),
-        (vec!["serve", "--", "some-server"], "later"),
+        (vec!["stdio"], "--upstream"),
+        (vec!["stdio", "--upstream", "ftp://a/"], "--upstream"),
+        (vec!["serve", "--cwd", "/nonexistent", "--", "some-server"], "--cwd"),
     ] {
         let output = run(&args);
         let text = String::from_utf8_lossy(&output.stderr);

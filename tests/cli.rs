@@ -6,9 +6,9 @@ use std::fs;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
-use mcp_janus::cli::{Cli, Command, Exit, exit_of, later, parse_from};
+use mcp_janus::cli::{Cli, Command, Exit, exit_of, parse_from};
 use mcp_janus::config::{
-    Authorization, ConfigError, EraSetting, Loaded, LogFormat, SessionScope, Target, from_probe_flags,
+    self, Authorization, ConfigError, EraSetting, Loaded, LogFormat, SessionScope, Target, from_probe_flags,
 };
 
 fn parse(line: &str) -> Result<Cli, clap::Error> {
@@ -17,8 +17,22 @@ fn parse(line: &str) -> Result<Cli, clap::Error> {
 
 fn load(line: &str) -> Result<Loaded, ConfigError> {
     let cli = parse(line).unwrap_or_else(|error| panic!("{error}"));
-    let Command::Serve(serve) = &cli.command else { panic!("not serve: {line}") };
-    serve.load(&cli.log, &|_| None)
+    match &cli.command {
+        Command::Serve(serve) => serve.load(&cli.log, &|_| None),
+        Command::Stdio(stdio) => stdio.load(&cli.log, &|_| None),
+        _ => panic!("neither serve nor stdio: {line}"),
+    }
+}
+
+/// The command that the only upstream of these settings is.
+fn command(loaded: &Loaded) -> &config::Command {
+    match &loaded.config.upstreams[..] {
+        [upstream] => match &upstream.target {
+            Target::Command(command) => command,
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{} upstreams", other.len()),
+    }
 }
 
 #[test]
@@ -31,6 +45,30 @@ fn wrong_command_lines_end_with_64_and_say_why() {
         ("serve --config a.toml --upstream http://a/", "--upstream"),
         ("serve --config a.toml --listen 127.0.0.1:1", "--listen"),
         ("serve --upstream http://a/ -- cat", "COMMAND"),
+        ("serve --config a.toml -- cat", "COMMAND"),
+        ("serve --config a.toml --mcp-servers a.json", "--mcp-servers"),
+        ("serve --mcp-servers a.json --path /a", "--path"),
+        ("serve --mcp-servers a.json --header a=b", "--header"),
+        ("serve --header a=b -- cat", "COMMAND"),
+        ("serve --ca-file a.pem -- cat", "COMMAND"),
+        ("serve --authorization strip -- cat", "COMMAND"),
+        ("serve --upstream http://a/ --cwd a", "--cwd"),
+        ("serve --upstream http://a/ --env a=b", "--env"),
+        ("serve --upstream http://a/ --inherit-env a", "--inherit-env"),
+        ("serve cat", "cat"),
+        ("stdio", "--upstream"),
+        ("stdio --upstream http://a/ -- cat", "COMMAND"),
+        ("stdio --config a.toml --upstream http://a/", "--upstream"),
+        ("stdio --config a.toml --mcp-servers a.json", "--mcp-servers"),
+        ("stdio --upstream http://a/ --server a", "--server"),
+        ("stdio --server a -- cat", "COMMAND"),
+        ("stdio --server a", "--config"),
+        ("stdio --upstream http://a/ --listen 127.0.0.1:1", "--listen"),
+        ("stdio --upstream http://a/ --path /a", "--path"),
+        ("stdio --config a.toml --era legacy", "--era"),
+        ("probe http://a/ -- cat", "COMMAND"),
+        ("probe --header a=b -- cat", "COMMAND"),
+        ("probe http://a/ --env a=b", "--env"),
         ("serve --upstream http://a/ --era old", "modern"),
         ("serve --upstream http://a/ --authorization keep", "strip"),
         ("serve --upstream http://a/ --session-scope user", "principal"),
@@ -63,35 +101,23 @@ fn a_file_excludes_every_flag_but_those_about_the_log() {
         assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict, "{long}");
         seen += 1;
     }
-    assert_eq!(seen, 14);
+    assert_eq!(seen, 18);
 }
 
 #[test]
 fn a_parsed_command_line_does_not_show_headers() {
-    let cli = parse("serve --upstream http://a/ --header x=abcdef").unwrap();
-    assert!(!format!("{cli:?}").contains("abcdef"));
+    for line in ["serve --upstream http://a/ --header x=abcdef", "stdio --env x=abcdef -- cat"] {
+        assert!(!format!("{:?}", parse(line).unwrap()).contains("abcdef"));
+    }
 }
 
 #[test]
 fn help_and_version_end_with_0() {
-    for line in ["--help", "serve --help", "probe -h", "--version"] {
+    for line in ["--help", "serve --help", "stdio --help", "probe -h", "--version"] {
         assert_eq!(exit_of(&parse(line).unwrap_err()), Exit::Ok, "{line}");
     }
     assert!(parse("--help").unwrap_err().to_string().contains("64 wrong command line"));
     assert!(parse("--version").unwrap_err().to_string().contains(env!("CARGO_PKG_VERSION")));
-}
-
-#[test]
-fn what_comes_later_says_so() {
-    for line in
-        ["stdio", "stdio --upstream https://a/mcp", "stdio --help", "serve -- npx -y server", "serve -- cat"]
-    {
-        let cli = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
-        assert!(later(&cli.command).unwrap_or_default().contains("later version"), "{line}");
-    }
-    for line in ["serve --upstream http://a/", "probe http://a/", "check a.toml", "demo", "demo --verbose"] {
-        assert_eq!(later(&parse(line).unwrap().command), None, "{line}");
-    }
 }
 
 #[test]
@@ -193,4 +219,162 @@ fn probe_has_its_upstream_from_flags() {
         let error = probe(line).unwrap_err().to_string();
         assert!(error.starts_with(start), "{error}");
     }
+}
+
+#[test]
+fn a_command_after_two_dashes_is_the_server() {
+    let line = "serve --path /a --era legacy --interactive false --session-scope request --listen [::1]:9000 --cwd tests \
+                --env A=b=c --env B= --inherit-env D --inherit-env C -- npx -y --era modern -- x";
+    let loaded = load(line).unwrap();
+    let upstream = &loaded.config.upstreams[0];
+    assert_eq!((upstream.path.as_str(), upstream.era), ("/a", EraSetting::Legacy));
+    assert_eq!((upstream.interactive, upstream.session.scope), (false, SessionScope::Request));
+    assert_eq!(loaded.config.listen.address.to_string(), "[::1]:9000");
+    assert_eq!(loaded.warnings, ["--session-scope: \"request\" starts a process for every call"]);
+    let command = command(&loaded);
+    assert_eq!(command.program, "npx");
+    assert_eq!(command.args, ["-y", "--era", "modern", "--", "x"]);
+    let env: Vec<_> = command.env.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+    assert_eq!(env, [("A", "b=c"), ("B", "")]);
+    assert_eq!(command.inherit_env, ["C", "D"]);
+    assert_eq!(command.cwd.as_deref(), Some(std::path::Path::new("tests")));
+    let here = std::env::current_dir().unwrap();
+    let local = load("serve -- ./server").unwrap();
+    assert_eq!(here.join(&self::command(&local).program), here.join("./server"));
+    assert!(std::path::Path::new(&self::command(&local).program).is_absolute());
+}
+
+/// A shell gives what it has been given, which need not be UTF-8, and `${` is its business.
+#[cfg(unix)]
+#[test]
+fn arguments_stay_what_they_are() {
+    use std::os::unix::ffi::OsStringExt;
+    let odd = std::ffi::OsString::from_vec(b"\xff${A}".to_vec());
+    let line = ["mcp-janus", "stdio", "--"].map(Into::into).into_iter().chain([odd.clone(), odd.clone()]);
+    let cli = parse_from(line).unwrap();
+    let Command::Stdio(stdio) = &cli.command else { panic!("not stdio") };
+    let loaded = stdio.load(&cli.log, &|_| None).unwrap();
+    assert_eq!((&command(&loaded).program, &command(&loaded).args), (&odd, &vec![odd.clone()]));
+}
+
+#[test]
+fn wrong_surroundings_name_the_flag() {
+    for (line, start) in [
+        ("serve --cwd none -- cat", "--cwd: cannot use the file none"),
+        ("serve --env abcdef -- cat", "--env: [redacted] is not accepted; accepted: NAME=VALUE"),
+        ("serve --env =abcdef -- cat", "--env \"\": [redacted] is not accepted"),
+        (
+            "stdio --env A=abcdef --env A=abcdef -- cat",
+            "--env: [redacted] is not accepted; accepted: each variable once",
+        ),
+        ("stdio --inherit-env A=1 -- cat", "--inherit-env: \"A=1\" is not accepted"),
+        ("stdio --upstream ftp://a/", "--upstream: \"ftp://a/\" is not accepted"),
+        (
+            "stdio --upstream http://127.0.0.1/ --header Host=abcdef",
+            "--header Host: [redacted] is not accepted",
+        ),
+        ("stdio --config none.toml", "cannot read the file none.toml"),
+        ("stdio --mcp-servers none.json", "cannot read the file none.json"),
+    ] {
+        let error = load(line).expect_err(line).to_string();
+        assert!(error.starts_with(start), "{start}: {error}");
+        assert!(error.contains("accepted: ") && !error.contains("abcdef"), "{error}");
+    }
+    let cli = parse_from(["mcp-janus", "serve", "--", ""]).unwrap();
+    let Command::Serve(serve) = &cli.command else { panic!("not serve") };
+    let error = serve.load(&cli.log, &|_| None).unwrap_err().to_string();
+    assert!(error.starts_with("COMMAND: \"\" is not accepted; accepted: the name of a program"), "{error}");
+}
+
+#[test]
+fn stdio_has_one_server_whatever_it_is_from() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let file = dir.path().join(name);
+        fs::write(&file, text).unwrap();
+        file.display().to_string()
+    };
+    let one = file("one.toml", "[upstream.a]\ncommand = 'cat'\npath = '/a'\nsse_path = '/sse'");
+    let two = file(
+        "two.toml",
+        "[listen]\naddress = '0.0.0.0:1'\n[admin]\naddress = '127.0.0.1:9464'\n[upstream.a]\ncommand = 'cat'\n\
+         [upstream.b]\nurl = 'http://a.example/'",
+    );
+    let many = file(
+        "many.json",
+        r#"{"mcpServers": {"x y": {"command": "cat"}, "z": {"command": "tac", "args": ["${NO}"]}}}"#,
+    );
+    let single = file("single.json", r#"{"mcpServers": {"x": {"command": "cat"}}}"#);
+    for (source, name, warned) in [
+        ("--upstream http://127.0.0.1/mcp".to_owned(), "default", vec![]),
+        ("--era legacy -- cat".to_owned(), "default", vec![]),
+        (format!("--config {one}"), "a", vec![]),
+        (format!("--config {one} --server a"), "a", vec![]),
+        (format!("--config {two} --server a"), "a", vec!["admin"]),
+        (format!("--config {two} --server b"), "b", vec!["admin", "upstream.b.url"]),
+        (format!("--mcp-servers {single}"), "x", vec![]),
+        (format!("--mcp-servers {many} --server x-y"), "x-y", vec!["mcpServers.\"x y\""]),
+    ] {
+        let Loaded { config, warnings } =
+            load(&format!("stdio {source}")).unwrap_or_else(|error| panic!("{source}: {error}"));
+        let upstreams: Vec<_> =
+            config.upstreams.iter().map(|up| (up.name.as_str(), up.path.as_str())).collect();
+        assert_eq!(upstreams, [(name, "/mcp")], "{source}");
+        assert!(config.admin.is_none() && config.upstreams[0].sse_path.is_none(), "{source}");
+        let told: Vec<_> = warnings.iter().map(|warning| warning.split(": ").next().unwrap()).collect();
+        assert_eq!(told, warned, "{source}");
+    }
+    for (source, start) in [
+        (format!("--config {two}"), "--server: missing; accepted: one of \"a\", \"b\""),
+        (
+            format!("--config {two} --server c"),
+            "--server: \"c\" is not accepted; accepted: one of \"a\", \"b\"",
+        ),
+        (
+            format!("--mcp-servers {many} --server c"),
+            "--server: \"c\" is not accepted; accepted: one of \"x y\", \"z\"",
+        ),
+        (
+            format!("--mcp-servers {many} --server z"),
+            "mcpServers.z.args[0]: the environment variable NO is not set",
+        ),
+    ] {
+        let error = load(&format!("stdio {source}")).expect_err(&source).to_string();
+        assert!(error.starts_with(start), "{start}: {error}");
+    }
+}
+
+#[test]
+fn the_servers_of_a_host_are_served_each_at_its_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("servers.json");
+    fs::write(&file, r#"{"mcpServers": {"a": {"command": "cat"}, "b": {"url": "http://a.example/mcp"}}}"#)
+        .unwrap();
+    let line = format!(
+        "serve --mcp-servers {} --listen [::1]:9000 --admin 127.0.0.1:9464 --log-level warn",
+        file.display()
+    );
+    let Loaded { config, warnings } = load(&line).unwrap();
+    let paths: Vec<_> = config.upstreams.iter().map(|upstream| upstream.path.as_str()).collect();
+    assert_eq!(paths, ["/a/mcp", "/b/mcp"]);
+    assert_eq!(config.listen.address.to_string(), "[::1]:9000");
+    assert!(config.admin.is_some());
+    assert_eq!(config.log.level, "warn");
+    assert!(warnings[0].starts_with("mcpServers.b.url: plain http to a.example"), "{warnings:?}");
+    let error = load(&format!("{line} --allow-host http://a")).unwrap_err().to_string();
+    assert!(error.starts_with("--allow-host: "), "{error}");
+}
+
+#[test]
+fn probe_looks_at_a_command_as_well() {
+    let Command::Probe(flags) =
+        parse("probe --json --timeout 2s --env A=b --cwd tests -- npx -y x").unwrap().command
+    else {
+        panic!("not probe")
+    };
+    let (upstream, warnings) = from_probe_flags(&flags).unwrap();
+    assert_eq!((upstream.timeouts.start.as_secs(), upstream.timeouts.probe.as_secs()), (2, 2));
+    assert_eq!(warnings, Vec::<String>::new());
+    let Target::Command(command) = &upstream.target else { panic!("not a command") };
+    assert_eq!((command.args.len(), command.env.len(), command.cwd.is_some()), (2, 1, true));
 }

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 /// `path` is the place in the file, such as `upstream.api.timeouts.request`, or the flag, such as `--upstream`.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("cannot read the file {}: {source}; accepted: a readable TOML file", file.display())]
+    #[error("cannot read the file {}: {source}; accepted: a readable file", file.display())]
     Read { file: PathBuf, source: std::io::Error },
 
-    #[error("line {line}, column {column}: not TOML: {message}")]
-    Syntax { line: usize, column: usize, message: String },
+    #[error("line {line}, column {column}: not {language}: {message}")]
+    Syntax { line: usize, column: usize, language: &'static str, message: String },
 
     /// The value is left out on purpose: under a mistyped name it may be a secret.
     #[error("{path}: {message}")]

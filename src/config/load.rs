@@ -8,9 +8,9 @@ use std::path::Path;
 use serde_path_to_error::Segment;
 use toml::Value;
 
-use super::error::ConfigError;
-use super::substitute::{Env, below, substitute};
-use super::{Config, front, raw, warnings};
+use super::error::{ConfigError, quoted};
+use super::substitute::{Env, Spelling, below, substitute};
+use super::{Config, Listen, defaults, flags, front, json, mcp_servers, raw, warnings};
 
 /// Settings that hold, and what an operator should know about them.
 #[derive(Debug, Clone)]
@@ -21,16 +21,67 @@ pub struct Loaded {
 
 /// Reads a TOML file. Relative file names in it are relative to the file's own directory.
 pub fn load_file(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Loaded, ConfigError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| ConfigError::Read { file: path.to_owned(), source })?;
-    load_text(&text, path.parent().unwrap_or(Path::new("")), env)
+    load_text(&read(path)?, dir_of(path), env)
+}
+
+/// Reads a TOML file, or one of a host if that is what it is, by its name or by how it begins.
+pub fn load_any(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Loaded, ConfigError> {
+    let text = read(path)?;
+    let named_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    if named_json || json::looks_like(&text) {
+        return mcp_servers::load_text(raw::File::default(), &text, dir_of(path), None, env);
+    }
+    load_text(&text, dir_of(path), env)
+}
+
+/// One server of a TOML file, for a process that serves a single client on its standard input and output. Without a name the
+/// file must hold one only.
+pub fn load_one(
+    path: &Path,
+    server: Option<&str>,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Loaded, ConfigError> {
+    let mut config = load_file(path, env)?.config;
+    single(&mut config, server)?;
+    let admin = config.admin.take().map(|_| "admin: no effect, as nothing is listened on".to_owned());
+    let warnings = admin.into_iter().chain(warnings::of(&config).iter().map(ToString::to_string)).collect();
+    Ok(Loaded { config, warnings })
+}
+
+/// Leaves the one server that is meant.
+pub(super) fn single(config: &mut Config, server: Option<&str>) -> Result<(), ConfigError> {
+    let names: Vec<_> = config.upstreams.iter().map(|upstream| quoted(&upstream.name)).collect();
+    let accepted = format!("one of {}", names.join(", "));
+    match server {
+        Some(server) => config.upstreams.retain(|upstream| upstream.name == server),
+        None if names.len() > 1 => return Err(ConfigError::missing(flags::SERVER, accepted)),
+        None => {}
+    }
+    if let (Some(server), true) = (server, config.upstreams.is_empty()) {
+        return Err(ConfigError::value(flags::SERVER, &Value::String(server.to_owned()), accepted));
+    }
+    // Nothing listens, and nobody sees paths.
+    config.listen = Listen::default();
+    for upstream in &mut config.upstreams {
+        defaults::PATH.clone_into(&mut upstream.path);
+        upstream.sse_path = None;
+    }
+    Ok(())
+}
+
+pub(super) fn read(file: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(file).map_err(|source| ConfigError::Read { file: file.to_owned(), source })
+}
+
+pub(super) fn dir_of(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new(""))
 }
 
 /// The text of a file; `dir` is what relative file names are relative to.
 pub(super) fn load_text(text: &str, dir: &Path, env: Env<'_>) -> Result<Loaded, ConfigError> {
     let table = toml::from_str::<toml::Table>(text).map_err(|error| syntax(text, &error))?;
     let mut value = Value::Table(table);
-    substitute("", &mut value, env)?;
+    substitute("", &mut value, Spelling::Own, env)?;
     check_tables(&value)?;
     let raw = serde_path_to_error::deserialize(value).map_err(|error| unknown(&error))?;
     let config = front::config(&raw, dir)?;
@@ -46,6 +97,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> ConfigError {
     ConfigError::Syntax {
         line: before.matches('\n').count() + 1,
         column: before[line_start..].chars().count() + 1,
+        language: "TOML",
         message: error.message().to_owned(),
     }
 }

@@ -2,14 +2,17 @@
 //!
 //! Owns the validated shape (this file) and how it comes about: `raw` (serde structs of the TOML file, unknown
 //! fields refused), `load` (file, environment, with the path of every error), `front`, `upstream` and `target` (the
-//! range of each setting), `flags` (flags in terms of the same settings), `defaults`, and `show` (the way back to TOML).
+//! range of each setting), `flags` and `mcp_servers` (flags, and files of hosts, in terms of the
+//! same settings), `defaults`, and `show` (the way back to TOML).
 //! Does not own the command line (`cli`), nor what the settings do.
 
 mod defaults;
 mod error;
 mod flags;
 mod front;
+mod json;
 mod load;
+mod mcp_servers;
 mod net;
 mod raw;
 mod secrets;
@@ -29,8 +32,12 @@ mod load_tests;
 mod target_tests;
 
 pub use error::ConfigError;
-pub use flags::{LogFlags, ProbeFlags, ServeFlags, from_flags, from_probe_flags};
-pub use load::{Loaded, load_file};
+pub use flags::{
+    LogFlags, ProbeFlags, ServeFlags, Surroundings, UpstreamFlags, from_flags, from_mcp_servers,
+    from_probe_flags, from_stdio_flags,
+};
+pub use load::{Loaded, load_any, load_file, load_one};
+pub use mcp_servers::{load_mcp_server, load_mcp_servers};
 
 use std::ffi::OsString;
 use std::net::SocketAddr;

@@ -1,7 +1,8 @@
 //! `${NAME}` in the strings of the file: replaced by the environment before anything else looks at them.
 //!
-//! Owns the small grammar: `${NAME}` is the variable, `$${` is the text `${`, any other `$` is itself. What a
-//! variable holds is not looked at again. Keys are left alone. Does not own `file:` (that is `secrets`).
+//! Owns the small grammar: `${NAME}` is the variable, `$${` is the text `${`, any other `$` is itself. Files of hosts have
+//! `${env:NAME}` and `${NAME:-TEXT}` besides. What a variable holds is not looked at again. Keys are left alone. Does not own
+//! `file:` (that is `secrets`).
 
 use toml::Value;
 
@@ -9,12 +10,26 @@ use super::error::ConfigError;
 
 pub(super) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
+/// What may stand between the braces.
+#[derive(Clone, Copy)]
+pub(super) enum Spelling {
+    /// A name alone.
+    Own,
+    /// As hosts have it: `env:` may stand in front, and `:-` with a text behind, for a variable that is not set.
+    Hosts,
+}
+
 /// Replaces in every string below `value`; `path` is where `value` is.
-pub(super) fn substitute(path: &str, value: &mut Value, env: Env<'_>) -> Result<(), ConfigError> {
+pub(super) fn substitute(
+    path: &str,
+    value: &mut Value,
+    spelling: Spelling,
+    env: Env<'_>,
+) -> Result<(), ConfigError> {
     match value {
         Value::String(text) => {
             if text.contains("${") {
-                let replaced = expand(path, text, env)?;
+                let replaced = expand(path, text, spelling, env)?;
                 *text = replaced;
             }
             Ok(())
@@ -22,9 +37,9 @@ pub(super) fn substitute(path: &str, value: &mut Value, env: Env<'_>) -> Result<
         Value::Array(items) => items
             .iter_mut()
             .enumerate()
-            .try_for_each(|(index, item)| substitute(&format!("{path}[{index}]"), item, env)),
+            .try_for_each(|(index, item)| substitute(&format!("{path}[{index}]"), item, spelling, env)),
         Value::Table(table) => {
-            table.iter_mut().try_for_each(|(key, item)| substitute(&below(path, key), item, env))
+            table.iter_mut().try_for_each(|(key, item)| substitute(&below(path, key), item, spelling, env))
         }
         Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => Ok(()),
     }
@@ -42,7 +57,7 @@ pub(super) fn escape(text: &str) -> String {
     text.replace("${", "$${")
 }
 
-fn expand(path: &str, text: &str, env: Env<'_>) -> Result<String, ConfigError> {
+fn expand(path: &str, text: &str, spelling: Spelling, env: Env<'_>) -> Result<String, ConfigError> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -55,21 +70,40 @@ fn expand(path: &str, text: &str, env: Env<'_>) -> Result<String, ConfigError> {
             continue;
         }
         out.push_str(before);
-        let Some((name, tail)) = after.split_once('}').filter(|(name, _)| is_name(name)) else {
-            let whole = Value::String(text.to_owned());
-            return Err(ConfigError::value(
-                path,
-                &whole,
-                "`${NAME}` with letters, digits and `_` in NAME; `$${` for the text `${`",
-            ));
+        let inner = after.split_once('}').map(|(inner, tail)| (spelling.read(inner), tail));
+        let Some(((name, otherwise), tail)) = inner.filter(|((name, _), _)| is_name(name)) else {
+            return Err(ConfigError::value(path, &Value::String(text.to_owned()), spelling.accepted()));
         };
         let value = env(name)
+            .or_else(|| otherwise.map(str::to_owned))
             .ok_or_else(|| ConfigError::Environment { path: path.to_owned(), variable: name.to_owned() })?;
         out.push_str(&value);
         rest = tail;
     }
     out.push_str(rest);
     Ok(out)
+}
+
+impl Spelling {
+    /// The name, and what stands for a variable that is not set.
+    fn read(self, inner: &str) -> (&str, Option<&str>) {
+        match self {
+            Self::Own => (inner, None),
+            Self::Hosts => {
+                let inner = inner.strip_prefix("env:").unwrap_or(inner);
+                inner.split_once(":-").map_or((inner, None), |(name, otherwise)| (name, Some(otherwise)))
+            }
+        }
+    }
+
+    fn accepted(self) -> &'static str {
+        match self {
+            Self::Own => "`${NAME}` with letters, digits and `_` in NAME; `$${` for the text `${`",
+            Self::Hosts => {
+                "`${NAME}`, `${env:NAME}` or `${NAME:-TEXT}` with letters, digits and `_` in NAME; `$${` for the text `${`"
+            }
+        }
+    }
 }
 
 fn is_name(name: &str) -> bool {
@@ -105,25 +139,44 @@ mod tests {
             ("$A $$ {A}", "$A $$ {A}"),
             ("ü${A}ü", "üoneü"),
         ] {
-            assert_eq!(expand("p", text, &env).unwrap(), expected, "{text}");
+            assert_eq!(expand("p", text, Spelling::Own, &env).unwrap(), expected, "{text}");
         }
     }
 
     #[test]
     fn what_is_escaped_reads_back() {
         for text in ["${A}", "a$${A}", "${", "plain", "$"] {
-            assert_eq!(expand("p", &escape(text), &env).unwrap(), text);
+            assert_eq!(expand("p", &escape(text), Spelling::Own, &env).unwrap(), text);
         }
     }
 
     #[test]
     fn unset_and_malformed_variables_are_refused() {
-        let unset = expand("log.level", "${NOPE}", &env).unwrap_err().to_string();
+        let unset = expand("log.level", "${NOPE}", Spelling::Own, &env).unwrap_err().to_string();
         assert!(unset.contains("log.level") && unset.contains("NOPE"), "{unset}");
         for text in ["${", "${}", "${A", "${1A}", "${A-B}", "${A:-x}"] {
-            let error = expand("log.level", text, &env).unwrap_err().to_string();
+            let error = expand("log.level", text, Spelling::Own, &env).unwrap_err().to_string();
             assert!(error.starts_with("log.level: \"${"), "{error}");
             assert!(error.contains("accepted: `${NAME}`"), "{error}");
         }
+    }
+    #[test]
+    fn hosts_have_more_spellings() {
+        for (text, expected) in [
+            ("${A}", "one"),
+            ("${env:A}", "one"),
+            ("${NOPE:-two}", "two"),
+            ("${env:NOPE:-}", ""),
+            ("${A:-two}", "one"),
+            ("$${env:A}", "${env:A}"),
+        ] {
+            assert_eq!(expand("p", text, Spelling::Hosts, &env).unwrap(), expected, "{text}");
+        }
+        for text in ["${input:token}", "${env:}", "${:-x}", "${A"] {
+            let error = expand("p", text, Spelling::Hosts, &env).unwrap_err().to_string();
+            assert!(error.starts_with("p: \"${") && error.contains("`${env:NAME}`"), "{error}");
+        }
+        let error = expand("p", "${env:NOPE}", Spelling::Hosts, &env).unwrap_err().to_string();
+        assert!(error.starts_with("p: the environment variable NOPE is not set"), "{error}");
     }
 }
