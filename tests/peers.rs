@@ -6,7 +6,7 @@
 mod support;
 
 use support::http1::Buffered;
-use support::{Net, json, shape, sse, within};
+use support::{Calls, Gets, LegacyServer, Net, Running, Value, json, shape, sse, within};
 use tokio::io::AsyncWriteExt;
 
 #[tokio::test(start_paused = true)]
@@ -115,4 +115,83 @@ fn the_shapes_object_to_what_the_specification_forbids() {
         let shown = error.to_string();
         assert!(objects(move || shape::assert_modern_error(status, &error)), "{shown}");
     }
+}
+
+/// Writes lines to a program of the network, each when so many have been read, and reads those that it answers.
+async fn piped(net: &Net, lines: &[(usize, &str)], answers: usize) -> (Vec<Value>, std::sync::Arc<Running>) {
+    use tokio::io::{AsyncBufReadExt, BufReader};
+    let mut started = net.programs().start("server", Vec::new(), Vec::new(), None).unwrap();
+    let mut output = BufReader::new(started.stdout).lines();
+    let mut heard = Vec::new();
+    for (before, line) in lines.iter().copied().chain([(answers, "")]) {
+        while heard.len() < before {
+            let line = within("a line", output.next_line()).await.unwrap().expect("a line");
+            heard.push(serde_json::from_str(&line).unwrap());
+        }
+        if !line.is_empty() {
+            started.stdin.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+        }
+    }
+    drop(started.stdin);
+    assert_eq!(started.running.ended().await.1, "exit status: 0");
+    assert!(output.next_line().await.unwrap().is_none());
+    (heard, started.running)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_legacy_server_is_the_same_behind_pipes() {
+    let net = Net::new();
+    let (calls, gets) = (Calls::new(), Gets::open());
+    let up = calls.of(gets.of(LegacyServer::new())).start_program(&net, "server");
+    let held = calls.clone();
+    tokio::spawn(async move {
+        held.wait(1).await.log("info", "m");
+        gets.wait(1).await.event(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
+        crate::support::pass(10).await;
+        held.wait(1).await.finish("x");
+    });
+    let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+    let early = r#"{"jsonrpc":"2.0","id":0,"method":"tools/list"}"#;
+    let (heard, _) = piped(&net, &[(0, early)], 1).await;
+    assert_eq!(heard[0]["error"]["code"], -32000);
+    let done = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}"#;
+    let (heard, running) = piped(&net, &[(0, initialize), (1, done), (1, call)], 4).await;
+    assert_eq!(heard[0]["result"]["protocolVersion"], "2025-11-25");
+    let methods: Vec<_> = heard[1..3].iter().map(|one| one["method"].as_str().unwrap()).collect();
+    assert_eq!(methods, ["notifications/message", "notifications/tools/list_changed"]);
+    assert_eq!(heard[3]["result"]["content"][0]["text"], "x");
+    assert_eq!(running.briefs(), ["initialize", "notifications/initialized", "tools/call"]);
+    assert_eq!(up.briefs().len(), 4);
+    assert!(running.input_ended().is_some() && !running.is_reaped());
+    assert_eq!(net.faults(), [] as [String; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_is_the_same_behind_pipes() {
+    let net = Net::new();
+    let listens = support::Listens::open();
+    listens.of(support::ModernServer::new()).start_program(&net, "server");
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let listen = format!(
+        r#"{{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{{{meta},"notifications":{{}}}}}}"#
+    );
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}}"#;
+    let list = format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{{{meta}}}}}"#);
+    let (heard, running) = piped(&net, &[(0, &listen), (0, &list)], 2).await;
+    let of = |id: &str| heard.iter().any(|one| one.to_string().contains(id));
+    assert!(of("subscriptions/acknowledged") && of("\"tools\""), "{heard:?}");
+    assert_eq!(listens.now(), 0, "it went with its process");
+    piped(&net, &[(0, &listen), (1, cancel), (1, &list)], 2).await;
+    assert!(running.terminate().is_ok());
+    running.reap().await;
+    assert!(running.terminate().is_err(), "there is nothing left");
+    assert_eq!(net.faults(), [] as [String; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_is_not_there_does_not_start() {
+    let net = Net::new();
+    let none = net.programs().start("server", Vec::new(), Vec::new(), None);
+    assert_eq!(none.err().map(|error| error.kind()), Some(std::io::ErrorKind::NotFound));
 }

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::http1::{Buffered, Framing, Headers};
-use super::{Reply, rpc, shape_requests, within};
+use super::{Programs, Reply, rpc, shape_requests, within};
 
 pub type Handling = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub type Handler = Arc<dyn Fn(Arc<Seen>, Reply) -> Handling + Send + Sync>;
@@ -64,6 +64,11 @@ impl Seen {
 
     pub fn session(&self) -> Option<String> {
         self.header("mcp-session-id")
+    }
+
+    /// It came as a line on a pipe (`lines`).
+    pub fn is_piped(&self) -> bool {
+        self.target == super::lines::TARGET
     }
 
     /// What a reader of a failed test wants to see of it.
@@ -172,6 +177,25 @@ impl Upstream {
         std::mem::take(&mut *self.0.open.lock().unwrap()).cancel();
     }
 
+    pub fn receiver(&self) -> Receiver {
+        self.0.receiver
+    }
+
+    /// Notes a request that has reached this peer, however it came, and looks at it.
+    pub fn arrived(&self, seen: Seen) -> Arc<Seen> {
+        let (peer, seen) = (&self.0, Arc::new(seen));
+        let faults = shape_requests::faults(peer.receiver, &peer.authority, &seen);
+        peer.faults.lock().unwrap().extend(faults);
+        peer.seen.lock().unwrap().push(Arc::clone(&seen));
+        peer.arrived.notify_waiters();
+        seen
+    }
+
+    /// The handler runs as a task of its own, so that its panic ends the connection and nothing else.
+    pub fn handle(&self, seen: Arc<Seen>, reply: Reply) {
+        tokio::spawn((self.0.handler)(seen, reply));
+    }
+
     /// From now on dialling is refused.
     pub fn refuse(&self) {
         *self.0.reach.lock().unwrap() = Reach::Refused;
@@ -192,6 +216,7 @@ pub struct Net {
     peers: Arc<Mutex<HashMap<String, Upstream>>>,
     dialled: Arc<Mutex<Vec<String>>>,
     faults: Arc<Mutex<Vec<String>>>,
+    programs: Programs,
 }
 
 impl Net {
@@ -238,11 +263,16 @@ impl Net {
         let gone = peer.open.lock().unwrap().child_token();
         let (breaking, ended) = (Arc::clone(&broken), gone.clone());
         tokio::spawn(async move {
-            let serving = serve_connection(peer, Buffered::new(far), number, breaking);
+            let serving = serve_connection(Upstream(peer), Buffered::new(far), number, breaking);
             ended.run_until_cancelled(serving).await;
             ended.cancel();
         });
         Ok(Wire { io: near, broken, gone })
+    }
+
+    /// What can be started, and what was.
+    pub fn programs(&self) -> &Programs {
+        &self.programs
     }
 
     /// Every `host:port` dialled, in order.
@@ -252,12 +282,12 @@ impl Net {
 
     /// Breaches of the receivers' specification, found in requests as they came.
     pub fn faults(&self) -> Vec<String> {
-        self.faults.lock().unwrap().clone()
+        [self.faults.lock().unwrap().clone(), self.programs.faults()].concat()
     }
 }
 
 async fn serve_connection(
-    peer: Arc<Peer>,
+    peer: Upstream,
     mut io: Buffered<DuplexStream>,
     number: usize,
     broken: Arc<AtomicBool>,
@@ -267,14 +297,9 @@ async fn serve_connection(
         let mut first = head.line.split(' ');
         let verb = first.next().unwrap_or_default().to_owned();
         let target = first.next().unwrap_or_default().to_owned();
-        let seen = Arc::new(Seen { connection: number, verb, target, headers: head.headers, body });
-        let faults = shape_requests::faults(peer.receiver, &peer.authority, &seen);
-        peer.faults.lock().unwrap().extend(faults);
-        peer.seen.lock().unwrap().push(Arc::clone(&seen));
-        peer.arrived.notify_waiters();
+        let seen = peer.arrived(Seen { connection: number, verb, target, headers: head.headers, body });
         let (reply, back) = Reply::new(io, Arc::clone(&broken));
-        // The handler runs as a task of its own, so that its panic ends the connection and nothing else.
-        tokio::spawn((peer.handler)(seen, reply));
+        peer.handle(seen, reply);
         match back.await {
             Ok(again) => io = again,
             Err(_) => return,

@@ -6,14 +6,14 @@ use std::io;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use mcp_janus::app::App;
+use mcp_janus::app::{App, Reach};
 use mcp_janus::config::load_file;
-use mcp_janus::net::{BoxIo, Dial, Io, Origin};
+use mcp_janus::net::{BoxIo, Dial, Io, Launch, Launched, Origin, Process, Program};
 use tokio::io::DuplexStream;
 
 use super::client::{self, Answer, Connection};
 use super::net::Wire;
-use super::{Ask, Done, LegacyServer, ModernServer, Net, Upstream};
+use super::{Ask, Done, LegacyServer, ModernServer, Net, Running, Upstream};
 
 pub struct Proxy {
     net: Net,
@@ -31,13 +31,20 @@ impl Proxy {
         Self::configured(net, &format!("[upstream.up]\nurl = \"http://up.test/mcp\"\n{upstream_lines}")).await
     }
 
+    /// One upstream that is the program `server`, at `/mcp`, with more lines for `[upstream.up]`.
+    pub async fn of_command(net: &Net, upstream_lines: &str) -> Self {
+        Self::configured(net, &format!("[upstream.up]\ncommand = \"server\"\n{upstream_lines}")).await
+    }
+
     /// From the whole text of a configuration file.
     pub async fn configured(net: &Net, toml: &str) -> Self {
         let file = tempfile::NamedTempFile::new().expect("a temporary file");
         std::fs::write(file.path(), toml).expect("a writable file");
         let loaded = load_file(file.path(), &|_| None).expect("a good configuration");
-        let app = App::new(loaded.config, Some(Arc::new(net.clone()))).await.expect("a proxy");
-        Self { net: net.clone(), app: Arc::new(app) }
+        let net = Arc::new(net.clone());
+        let reach = Reach { dial: Some(net.clone()), launch: Some(net.clone()) };
+        let app = App::reaching(loaded.config, reach).await.expect("a proxy");
+        Self { net: net.as_ref().clone(), app: Arc::new(app) }
     }
 
     pub async fn before(server: &LegacyServer) -> (Self, Upstream) {
@@ -135,6 +142,44 @@ impl Dial for Net {
             let wire = Net::dial(self, &origin.host.to_string(), origin.port).await?;
             Ok(Box::new(wire) as BoxIo)
         })
+    }
+}
+
+impl Launch for Net {
+    fn launch<'a>(&'a self, program: &'a Program) -> BoxFuture<'a, io::Result<Launched>> {
+        Box::pin(async move {
+            let text = |text: &std::ffi::OsString| text.to_string_lossy().into_owned();
+            let env = program.env.iter().map(|(name, value)| (text(name), text(value))).collect();
+            let args = program.args.iter().map(text).collect();
+            let started = self.programs().start(&text(&program.program), args, env, program.cwd.clone())?;
+            Ok(Launched {
+                stdin: Box::new(started.stdin),
+                stdout: Box::new(started.stdout),
+                stderr: Box::new(started.stderr),
+                process: Box::new(Minded(started.running)),
+            })
+        })
+    }
+}
+
+/// A process of a test, as the program minds it.
+struct Minded(Arc<Running>);
+
+impl Process for Minded {
+    fn id(&self) -> Option<u32> {
+        Some(1000 + self.0.n as u32)
+    }
+
+    fn wait(&mut self) -> BoxFuture<'_, io::Result<String>> {
+        Box::pin(async { Ok(self.0.reap().await) })
+    }
+
+    fn terminate(&self) -> io::Result<()> {
+        self.0.terminate()
+    }
+
+    fn kill(&self) -> io::Result<()> {
+        self.0.kill()
     }
 }
 
