@@ -8,9 +8,11 @@ use super::json::{self, Duplicate, Object, ScanError, ScanFault, Span};
 use bytes::Bytes;
 use std::borrow::Cow;
 
+mod late_id;
 mod parse;
 mod passing;
 
+pub use late_id::LateId;
 pub use parse::{find_id, parse};
 pub use passing::Passing;
 

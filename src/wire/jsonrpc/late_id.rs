@@ -1,0 +1,156 @@
+//! The id of an answer that is too long to be held, found while its text passes in pieces.
+//!
+//! Owns that alone, in constant memory; many servers write `id` last. What has a `method` is no answer and has no id here,
+//! since it would be an id of its sender's. Does not own what counts as too long.
+
+use super::Id;
+use crate::wire::json::{Mark, ScanFault, Scanner, Span, unescape};
+use bytes::Bytes;
+
+/// Deeper than any message is taken; bounds the scanner's state.
+const NESTING: usize = 1 << 16;
+
+/// Bytes of a name, or of an id, that are held.
+const HELD: usize = 1024;
+
+/// Reads one text.
+#[derive(Debug)]
+pub struct LateId {
+    /// `None` once the text is no JSON.
+    scanner: Option<Scanner>,
+    found: Found,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    taking: Taking,
+    held: Vec<u8>,
+    id: Option<Vec<u8>>,
+    /// Several ids, or a method.
+    void: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Taking {
+    #[default]
+    Nothing,
+    Name,
+    /// The name that passed was `id`; its value is to come.
+    BeforeId,
+    Id,
+}
+
+impl Default for LateId {
+    fn default() -> Self {
+        Self { scanner: Some(Scanner::new(NESTING, 1)), found: Found::default() }
+    }
+}
+
+impl LateId {
+    /// Reads the next piece.
+    pub fn feed(&mut self, piece: &[u8]) {
+        let Some(scanner) = &mut self.scanner else { return };
+        let found = &mut self.found;
+        let mut from = 0;
+        let scanned = scanner.feed::<ScanFault>(piece, &mut |at, _depth, mark| {
+            found.take(piece.get(from..at).unwrap_or_default());
+            from = at;
+            found.mark(mark);
+            Ok(())
+        });
+        match scanned {
+            Ok(()) => found.take(piece.get(from..).unwrap_or_default()),
+            // What was found before it counts.
+            Err(_) => self.scanner = None,
+        }
+    }
+
+    /// The id, if there was one and the text is an answer as far as it was read.
+    pub fn found(self) -> Option<Id> {
+        let id = Bytes::from(self.found.id.filter(|_| !self.found.void)?);
+        let all = Span::new(0, id.len());
+        Id::accept(&id, all)
+    }
+}
+
+impl Found {
+    fn take(&mut self, bytes: &[u8]) {
+        match self.taking {
+            Taking::Nothing | Taking::BeforeId => {}
+            Taking::Name | Taking::Id => {
+                let room = HELD.saturating_sub(self.held.len());
+                self.held.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+            }
+        }
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        self.taking = match (mark, self.taking) {
+            (Mark::KeyStart, _) => {
+                self.held.clear();
+                Taking::Name
+            }
+            (Mark::KeyEnd, Taking::Name) => {
+                // The closing quote has passed too.
+                let name = self.held.strip_suffix(b"\"").and_then(unescape);
+                match name.as_deref() {
+                    Some("id") => Taking::BeforeId,
+                    Some("method") => {
+                        self.void = true;
+                        Taking::Nothing
+                    }
+                    Some(_) | None => Taking::Nothing,
+                }
+            }
+            (Mark::Value, Taking::BeforeId) => {
+                self.held.clear();
+                Taking::Id
+            }
+            (Mark::ValueEnd, Taking::Id) => {
+                self.void |= self.id.is_some() || self.held.len() == HELD;
+                self.id = Some(std::mem::take(&mut self.held));
+                Taking::Nothing
+            }
+            (Mark::Open | Mark::Close | Mark::KeyEnd | Mark::Value | Mark::ValueEnd, taking) => taking,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str, step: usize) -> Option<String> {
+        let mut late = LateId::default();
+        text.as_bytes().chunks(step).for_each(|piece| late.feed(piece));
+        late.found().map(|id| String::from_utf8_lossy(id.raw()).into_owned())
+    }
+
+    #[test]
+    fn an_id_is_found_wherever_it_stands_and_the_text_is_cut() {
+        let table = [
+            (r#"{"jsonrpc":"2.0","id":17,"result":{"id":1}}"#, Some("17")),
+            (r#"{"result":{"id":"x","deep":[{"id":2}]},"jsonrpc":"2.0","id":"a\"b"}"#, Some(r#""a\"b""#)),
+            (r#"{"result":{},"\u0069d" : -3 }"#, Some("-3")),
+            (r#"{"result":{},"id":5"#, None),
+            (r#"{"id":5,"result":{"half"#, Some("5")),
+            (r#"{"id":5,"result":nonsense"#, Some("5")),
+            (r#"{"id":5,"id":6,"result":{}}"#, None),
+            (r#"{"id":5,"method":"roots/list"}"#, None),
+            (r#"{"id":null,"error":{}}"#, None),
+            (r#"{"id":1.5,"result":{}}"#, None),
+            (r#"[{"id":5,"result":{}}]"#, None),
+            ("not JSON", None),
+        ];
+        for (text, expected) in table {
+            for step in [1, 2, 7, 1000] {
+                assert_eq!(found(text, step).as_deref(), expected, "{text} by {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_id_without_end_is_none() {
+        assert_eq!(found(&format!(r#"{{"id":"{}","result":{{}}}}"#, "x".repeat(5000)), 100), None);
+    }
+}
