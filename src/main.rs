@@ -1,11 +1,18 @@
 //! The binary: a command line to an exit code.
 
+use mcp_janus::app::{App, Reach};
 use mcp_janus::cli::{self, Cli, Command, Exit};
+use mcp_janus::net::Processes;
 use mcp_janus::shutdown::Ending;
-use mcp_janus::{app::App, commands, config, telemetry};
+use mcp_janus::{commands, config, telemetry};
 use std::io::Write;
+use std::sync::Arc;
 
 fn main() -> Exit {
+    // First of all: a child process is waiting to be the program that it is for.
+    if let Some(status) = mcp_janus::net::launched(std::env::args_os()) {
+        std::process::exit(status);
+    }
     let cli = match cli::parse() {
         Ok(cli) => cli,
         Err(exit) => return exit,
@@ -73,7 +80,7 @@ async fn serve(loaded: config::Loaded) -> Exit {
         .iter()
         .map(|upstream| (upstream.name.clone(), upstream.path.clone(), upstream.target.to_string()))
         .collect();
-    let app = match App::new(loaded.config, None).await {
+    let app = match App::reaching(loaded.config, reach()).await {
         Ok(app) => app,
         Err(error) => return failure(&error),
     };
@@ -107,6 +114,11 @@ async fn serve(loaded: config::Loaded) -> Exit {
             Exit::Failure
         }
     }
+}
+
+/// Servers are started by way of this very program, so that they end when it is killed.
+fn reach() -> Reach {
+    Reach { dial: None, launch: Some(Arc::new(Processes::of_this_program())) }
 }
 
 fn start_log(cli: &Cli) -> Result<telemetry::Logging, Exit> {

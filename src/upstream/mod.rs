@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
-use transport::{SendError, Transport, TransportBuildError};
+use transport::{NoEndpoint, SendError, Transport, TransportBuildError};
 
 pub use asking::Asking;
 pub use reply::UpstreamBody;
@@ -193,8 +193,24 @@ fn unsent(error: &SendError) -> Fault {
         SendError::Timeout { .. } => {
             Fault::new(FaultKind::Timeout, "the upstream server did not answer in time")
         }
+        SendError::Endpoint(none) => no_endpoint(none),
         SendError::Redirect(_) => {
             Fault::bad_gateway("the upstream server answered with a redirect that is not followed")
         }
+    }
+}
+
+fn no_endpoint(none: &NoEndpoint) -> Fault {
+    match none {
+        NoEndpoint::Late(_) => Fault::new(
+            FaultKind::Timeout,
+            "the upstream server's event stream did not say in time where messages go (its `endpoint` event)",
+        ),
+        NoEndpoint::NotAStream(_) | NoEndpoint::Ended | NoEndpoint::Unusable { .. } => Fault::bad_gateway(
+            "the upstream server has no event stream that says where messages go (its `endpoint` event)",
+        ),
+        NoEndpoint::CrossOrigin { .. } => Fault::bad_gateway(
+            "the upstream server's `endpoint` event names another origin, to which nothing is sent",
+        ),
     }
 }

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
+use memchr::memchr2;
 use smallvec::SmallVec;
 
 /// Parts of one body, in order. A clone shares the bytes.
@@ -47,6 +48,18 @@ impl Payload {
     /// The parts still to be sent.
     pub fn parts(&self) -> &[Bytes] {
         self.parts.get(self.next..).unwrap_or_default()
+    }
+
+    /// A JSON text without line ends: in JSON they stand between tokens alone, where a space means the same.
+    pub fn one_line(self) -> Self {
+        let broken = |part: &Bytes| memchr2(b'\r', b'\n', part).is_some();
+        if !self.parts().iter().any(broken) {
+            return self;
+        }
+        let space = |byte: &u8| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte };
+        let mended =
+            |part: &Bytes| if broken(part) { part.iter().map(space).collect() } else { part.clone() };
+        self.parts().iter().map(mended).collect()
     }
 
     /// The whole body in one piece; copies only when there is more than one part.
@@ -151,5 +164,19 @@ mod tests {
         assert!(payload.is_end_stream());
         assert_eq!(payload.size_hint().exact(), Some(0));
         assert_eq!(["a", "", "bc"].into_iter().collect::<Payload>().to_bytes(), "abc");
+    }
+
+    #[test]
+    fn one_line_is_the_same_text_with_spaces() {
+        let given = "{\r\n \"id\":\r1, \"method\": \"a\\nb\", \"e\": \"\u{2028}\"\n}\n";
+        let lined = Payload::from(given.to_owned()).one_line();
+        assert_eq!(lined.to_bytes(), given.replace(['\r', '\n'], " "));
+        // Only the part that holds one is copied.
+        let clean = Bytes::from_static(b"{\"a\":");
+        let parts = [clean.clone(), Bytes::from_static(b"1\n"), Bytes::from_static(b"}")];
+        let lined = parts.into_iter().collect::<Payload>().one_line();
+        assert_eq!(lined.parts()[0].as_ptr(), clean.as_ptr());
+        assert_eq!((lined.len(), lined.to_bytes()), (8, Bytes::from_static(b"{\"a\":1 }")));
+        assert!(Payload::default().one_line().is_empty());
     }
 }

@@ -79,6 +79,7 @@ impl Detector {
         match self.shared.settings.era {
             EraSetting::Modern => return Ok(Era::Modern),
             EraSetting::Legacy => return Ok(Era::Legacy),
+            EraSetting::Auto if self.shared.transport.is_legacy_only() => return Ok(Era::Legacy),
             EraSetting::Auto => {}
         }
         if let Some(era) = self.verdicts.get(&self.endpoint) {
@@ -105,6 +106,7 @@ impl Detector {
         match self.shared.settings.era {
             EraSetting::Modern => return Ok(Side::Modern),
             EraSetting::Legacy => return Ok(Side::Legacy),
+            EraSetting::Auto if self.shared.transport.is_legacy_only() => return Ok(Side::Legacy),
             EraSetting::Auto => {}
         }
         let era = match self.verdicts.get(&self.endpoint) {

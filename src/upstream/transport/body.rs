@@ -17,6 +17,13 @@ pub enum Body {
     Channel(ChannelBody),
 }
 
+impl From<Bytes> for Body {
+    /// One that was read already.
+    fn from(whole: Bytes) -> Self {
+        Body::Channel(ChannelBody::whole(whole))
+    }
+}
+
 impl http_body::Body for Body {
     type Data = Bytes;
     type Error = BoxError;

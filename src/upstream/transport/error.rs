@@ -47,6 +47,9 @@ pub enum SendError {
     /// The answer was longer than the limit.
     #[error("the answer is larger than the limit `message_bytes`")]
     TooLarge,
+    /// The server of HTTP+SSE named no place that messages may be sent to, so none was sent.
+    #[error("no channel of HTTP+SSE: {0}")]
+    Endpoint(#[from] NoEndpoint),
     /// The server redirected to where the same request will not be sent.
     #[error("redirect refused: {0}")]
     Redirect(#[from] RedirectRefusal),
@@ -59,6 +62,23 @@ pub enum Phase {
     Connect,
     /// From the request to the head of the response.
     Response,
+}
+
+/// Why messages cannot be sent to a server of HTTP+SSE, whose stream has to say first where they go (C42).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoEndpoint {
+    #[error("the GET request was answered with {0}, no event stream")]
+    NotAStream(String),
+    #[error("the event stream ended before its `endpoint` event")]
+    Ended,
+    #[error("the `endpoint` event did not come within {0:?}")]
+    Late(Duration),
+    #[error(
+        "the `endpoint` event names `{endpoint}`, which is not on {origin}; nothing is sent there (`sse_endpoint` can name another place on {origin})"
+    )]
+    CrossOrigin { endpoint: String, origin: String },
+    #[error("the `endpoint` event names `{endpoint}`, which is no URL")]
+    Unusable { endpoint: String },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -108,7 +128,8 @@ impl SendError {
             | Self::Unsent { .. }
             | Self::Start { .. }
             | Self::Pausing { .. }
-            | Self::Full { .. } => true,
+            | Self::Full { .. }
+            | Self::Endpoint(_) => true,
             Self::Broken { .. } | Self::Ended { .. } | Self::TooLarge => false,
             Self::Timeout { phase, .. } => match phase {
                 Phase::Connect => true,

@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::{Instant, timeout_at};
@@ -20,6 +20,7 @@ use url::Url;
 use super::body::Body;
 use super::connect::{Connector, Route};
 use super::error::{Again, Failure, Phase, RedirectRefusal, SendError, TransportBuildError};
+use super::place::{NoPlace, Place};
 use super::{redirect, tls};
 use crate::config::{Target, Upstream};
 use crate::net::{Dial, Origin, Scheme};
@@ -63,8 +64,8 @@ struct Inner {
     origin: Origin,
     /// `origin` as errors show it.
     shown: String,
-    url: Url,
-    uri: Uri,
+    /// The endpoint.
+    home: Place,
     /// Set for `http`, where only HTTP/1.1 is spoken; otherwise hyper derives it once the protocol is known.
     host: Option<HeaderValue>,
     redirects: usize,
@@ -92,12 +93,9 @@ impl HttpTransport {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(refused("credentials belong in `authorization`, not in the URL".to_owned()));
         }
-        let mut url = url.clone();
-        url.set_fragment(None);
-        let origin = Origin::try_from(&url).map_err(|error| refused(error.to_string()))?;
-        let uri: Uri =
-            url.as_str().parse().map_err(|error: http::uri::InvalidUri| refused(error.to_string()))?;
-        let host = match (origin.scheme, uri.authority()) {
+        let origin = Origin::try_from(url).map_err(|error| refused(error.to_string()))?;
+        let home = Place::home(url.clone()).map_err(|error| refused(error.to_string()))?;
+        let host = match (origin.scheme, home.uri().authority()) {
             (Scheme::Http, Some(authority)) => HeaderValue::from_str(authority.as_str()).ok(),
             (Scheme::Http, None) | (Scheme::Https, _) => None,
         };
@@ -112,8 +110,7 @@ impl HttpTransport {
             client: client(upstream, Connector(Arc::new(route))),
             shown: origin.to_string(),
             origin,
-            url,
-            uri,
+            home,
             host,
             redirects: upstream.limits.redirects,
             stale: upstream.limits.pool_connections,
@@ -130,7 +127,7 @@ impl HttpTransport {
 
     /// As [`send`](Self::send), for a call, whose own deadline comes no later. `head` makes the same head each time.
     pub async fn send_due(&self, head: &Head<'_>, body: Payload) -> Result<Response<Body>, SendError> {
-        self.inner.counted(pin!(self.inner.follow(head, body))).await
+        self.inner.counted(pin!(self.inner.follow(head, body)), Response::status).await
     }
 
     /// As [`send`](Self::send), with a limit of its own (probe, `initialize`). Dropping the future gives the request up:
@@ -143,27 +140,64 @@ impl HttpTransport {
     ) -> Result<Response<Body>, SendError> {
         let head = || head.clone();
         let followed = pin!(self.inner.follow(&head, body));
-        let sent = async {
-            let sent = timeout_at(Instant::now() + limit, followed).await;
-            sent.unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit }))
-        };
-        self.inner.counted(pin!(sent)).await
+        self.inner.counted(pin!(within(limit, followed)), Response::status).await
     }
 
     /// The endpoint, for logs; holds no credentials.
     pub fn url(&self) -> &Url {
-        &self.inner.url
+        self.inner.home.url()
+    }
+
+    /// As [`send`](Self::send), to another place of the same upstream and with a limit of its own. Also says which place the
+    /// response is from in the end.
+    pub(super) async fn send_to(
+        &self,
+        limit: Duration,
+        place: &Place,
+        head: RequestHead,
+        body: Payload,
+    ) -> Result<(Response<Body>, Place), SendError> {
+        let head = || head.clone();
+        let requests = self.inner.redirects.saturating_add(1);
+        let followed = pin!(self.inner.follow_on(place.clone(), requests, &head, &body));
+        let sent = pin!(within(limit, followed));
+        self.inner.counted(sent, |(response, _)| response.status()).await
+    }
+
+    /// The endpoint as a place.
+    pub(super) fn home(&self) -> &Place {
+        &self.inner.home
+    }
+
+    /// Where `reference`, read at `from`, leads to.
+    pub(super) fn place(&self, reference: &str, from: &Place) -> Result<Place, NoPlace> {
+        Place::resolve(reference, from.url(), &self.inner.origin)
+    }
+
+    pub(super) fn origin(&self) -> &Origin {
+        &self.inner.origin
     }
 }
 
+/// The same with a limit in time.
+pub(super) async fn within<T>(
+    limit: Duration,
+    // By reference: it is large, and is not to be moved about.
+    sent: impl Future<Output = Result<T, SendError>> + Unpin,
+) -> Result<T, SendError> {
+    let sent = timeout_at(Instant::now() + limit, sent).await;
+    sent.unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit }))
+}
+
 /// Counts what becomes of a request, also where nobody waits for it to the end.
-pub(super) async fn counted(
+pub(super) async fn counted<T>(
     metrics: &UpstreamMetrics,
-    sent: impl Future<Output = Result<Response<Body>, SendError>>,
-) -> Result<Response<Body>, SendError> {
+    sent: impl Future<Output = Result<T, SendError>>,
+    status: impl Fn(&T) -> StatusCode,
+) -> Result<T, SendError> {
     let mut delivery = Delivery { metrics, result: Delivered::GivenUp };
     let sent = sent.await;
-    delivery.result = delivered(&sent);
+    delivery.result = delivered(sent.as_ref().map(status));
     sent
 }
 
@@ -179,9 +213,9 @@ impl Drop for Delivery<'_> {
     }
 }
 
-fn delivered(sent: &Result<Response<Body>, SendError>) -> Delivered {
+fn delivered(sent: Result<StatusCode, &SendError>) -> Delivered {
     match sent {
-        Ok(response) => match response.status().as_u16() {
+        Ok(status) => match status.as_u16() {
             ..300 => Delivered::Success,
             300..400 => Delivered::Redirected,
             400..500 => Delivered::ClientError,
@@ -191,7 +225,8 @@ fn delivered(sent: &Result<Response<Body>, SendError>) -> Delivered {
             SendError::Connect { .. }
             | SendError::Start { .. }
             | SendError::Pausing { .. }
-            | SendError::Full { .. },
+            | SendError::Full { .. }
+            | SendError::Endpoint(_),
         ) => Delivered::Connect,
         Err(SendError::Tls { .. }) => Delivered::Tls,
         Err(SendError::Unsent { .. }) => Delivered::Unsent,
@@ -218,12 +253,13 @@ impl Inner {
         request
     }
 
-    async fn counted(
+    async fn counted<T>(
         &self,
         // By reference: it is large, and is not to be moved about.
-        sent: impl Future<Output = Result<Response<Body>, SendError>> + Unpin,
-    ) -> Result<Response<Body>, SendError> {
-        let sent = counted(&self.metrics, sent).await;
+        sent: impl Future<Output = Result<T, SendError>> + Unpin,
+        status: impl Fn(&T) -> StatusCode,
+    ) -> Result<T, SendError> {
+        let sent = counted(&self.metrics, sent, status).await;
         if let Err(SendError::Redirect(RedirectRefusal::TooMany { .. })) = &sent {
             self.metrics.limit(UpstreamLimit::Redirects);
         }
@@ -231,33 +267,31 @@ impl Inner {
     }
 
     async fn follow(&self, head: &Head<'_>, body: Payload) -> Result<Response<Body>, SendError> {
-        let response = self.deliver(&self.uri, head, &body).await?;
-        let Some(target) = self.redirected(&response, &self.url) else { return Ok(response) };
-        self.follow_on(target?, head, &body).await
+        let response = self.deliver(self.home.uri(), head, &body).await?;
+        let Some(target) = self.redirected(&response, &self.home) else { return Ok(response) };
+        self.follow_on(target?, self.redirects, head, &body).await.map(|(response, _)| response)
     }
 
-    /// The rare half of `follow`, kept out of its future.
+    /// Sends to one place, and on to where it leads, so many requests at most. Kept out of the future of `follow`, where it is
+    /// rare.
     async fn follow_on(
         &self,
-        mut target: redirect::Target,
+        mut place: Place,
+        requests: usize,
         head: &Head<'_>,
         body: &Payload,
-    ) -> Result<Response<Body>, SendError> {
-        for _hop in 0..self.redirects {
-            let response = self.deliver(&target.uri, head, body).await?;
-            target = match self.redirected(&response, &target.url) {
-                None => return Ok(response),
+    ) -> Result<(Response<Body>, Place), SendError> {
+        for _ in 0..requests {
+            let response = self.deliver(place.uri(), head, body).await?;
+            place = match self.redirected(&response, &place) {
+                None => return Ok((response, place)),
                 Some(next) => next?,
             };
         }
         Err(RedirectRefusal::TooMany { limit: self.redirects }.into())
     }
 
-    fn redirected(
-        &self,
-        response: &Response<Body>,
-        from: &Url,
-    ) -> Option<Result<redirect::Target, RedirectRefusal>> {
+    fn redirected(&self, response: &Response<Body>, from: &Place) -> Option<Result<Place, RedirectRefusal>> {
         redirect::target(response.status(), response.headers(), from, &self.origin)
     }
 

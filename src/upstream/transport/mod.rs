@@ -12,13 +12,18 @@ mod body;
 mod channel;
 mod child;
 mod connect;
+mod either;
 mod error;
 mod http;
 mod link;
+mod old_sse;
 mod pipe;
+mod place;
 mod redirect;
 mod tls;
 
+#[cfg(test)]
+mod either_tests;
 #[cfg(test)]
 mod http_tests;
 #[cfg(test)]
@@ -29,10 +34,11 @@ mod redirect_tests;
 pub use self::http::{HttpTransport, RequestHead, Speaker};
 pub use body::{Body, BoxError};
 pub use channel::Room;
-pub use error::{Phase, RedirectRefusal, SendError, TransportBuildError};
+pub use error::{NoEndpoint, Phase, RedirectRefusal, SendError, TransportBuildError};
 
 pub(in crate::upstream) use self::http::Head;
 
+use self::http::within;
 use super::Ways;
 use crate::config::{self, Target};
 use crate::shutdown::Shutdown;
@@ -43,19 +49,23 @@ use crate::wire::payload::Payload;
 use ::http::Response;
 use channel::{Host, Kind};
 use child::Child;
+use either::Either;
+use old_sse::OldSse;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// A way to one server. Clones share what is behind it.
 #[derive(Clone)]
 pub enum Transport {
+    /// Streamable HTTP.
     Http(HttpTransport),
+    /// HTTP, as Streamable HTTP or as HTTP+SSE of 2024.
+    Either(Either),
+    /// HTTP+SSE of 2024.
+    OldSse { host: Arc<Host>, http: HttpTransport },
     /// A child process.
-    Child {
-        host: Arc<Host>,
-        endpoint: Arc<str>,
-    },
+    Child { host: Arc<Host>, endpoint: Arc<str> },
 }
 
 impl Transport {
@@ -68,20 +78,35 @@ impl Transport {
         shutdown: &Shutdown,
         metrics: &Arc<UpstreamMetrics>,
     ) -> Result<Self, TransportBuildError> {
-        let Target::Command(command) = &settings.target else {
-            return Ok(Transport::Http(HttpTransport::new(settings, ways.dial, metrics.clone())?));
-        };
-        let child = Child::new(settings, command, ways.launch, shutdown.clone(), metrics.clone());
-        let (shutdown, metrics) = (shutdown.clone(), metrics.clone());
-        let host = Host::new(Kind::Process, Arc::new(child), settings, limits, room, shutdown, metrics);
-        Ok(Transport::Child { host, endpoint: command.fingerprint().into() })
+        let host =
+            |kind, open| Host::new(kind, open, settings, limits, room, shutdown.clone(), metrics.clone());
+        if let Target::Command(command) = &settings.target {
+            let child = Child::new(settings, command, ways.launch, shutdown.clone(), metrics.clone());
+            let host = host(Kind::Process, Arc::new(child));
+            return Ok(Transport::Child { host, endpoint: command.fingerprint().into() });
+        }
+        let http = HttpTransport::new(settings, ways.dial, metrics.clone())?;
+        let old = || OldSse::new(settings, http.clone(), shutdown.clone()).map(Arc::new);
+        Ok(match settings.transport {
+            config::HttpTransport::StreamableHttp => Transport::Http(http),
+            config::HttpTransport::Sse => {
+                let host = host(Kind::EventStream, old()?);
+                Transport::OldSse { host, http }
+            }
+            config::HttpTransport::Auto => {
+                let old = old()?;
+                let host = host(Kind::EventStream, old.clone());
+                Transport::Either(Either::new(settings, http, old, host, limits))
+            }
+        })
     }
 
     /// Sends one request and waits for the head of the response, `timeouts.request` at most.
     pub async fn send(&self, head: RequestHead, body: Payload) -> Result<Response<Body>, SendError> {
         match self {
             Transport::Http(http) => http.send(head, body).await,
-            Transport::Child { host, .. } => host.send(head, body).await,
+            Transport::Either(either) => either.send(head, body).await,
+            Transport::OldSse { host, .. } | Transport::Child { host, .. } => host.send(head, body).await,
         }
     }
 
@@ -89,7 +114,10 @@ impl Transport {
     pub async fn send_due(&self, head: &Head<'_>, body: Payload) -> Result<Response<Body>, SendError> {
         match self {
             Transport::Http(http) => http.send_due(head, body).await,
-            Transport::Child { host, .. } => host.deliver(head(), body).await,
+            Transport::Either(either) => either.send_due(head, body).await,
+            Transport::OldSse { host, .. } | Transport::Child { host, .. } => {
+                host.deliver(head(), body).await
+            }
         }
     }
 
@@ -102,7 +130,10 @@ impl Transport {
     ) -> Result<Response<Body>, SendError> {
         match self {
             Transport::Http(http) => http.send_within(limit, head, body).await,
-            Transport::Child { host, .. } => within(limit, host.deliver(head, body)).await,
+            Transport::Either(either) => either.send_within(limit, head, body).await,
+            Transport::OldSse { host, .. } | Transport::Child { host, .. } => {
+                within(limit, pin!(host.deliver(head, body))).await
+            }
         }
     }
 
@@ -113,18 +144,20 @@ impl Transport {
         head: RequestHead,
         body: Payload,
     ) -> Result<Response<Body>, SendError> {
-        self.send_within(limit, head, body).await
+        match self {
+            Transport::Either(either) => either.open(limit, head, body).await,
+            Transport::Http(_) | Transport::OldSse { .. } | Transport::Child { .. } => {
+                self.send_within(limit, head, body).await
+            }
+        }
     }
 
     /// What a verdict on the server's era is filed under: an endpoint's URL without the query (B13), a command by its name
     /// and the hash of all that makes it what it is. Holds no credential.
     pub fn endpoint(&self) -> String {
         match self {
-            Transport::Http(http) => {
-                let mut url = http.url().clone();
-                url.set_query(None);
-                url.into()
-            }
+            Transport::Http(http) | Transport::OldSse { http, .. } => endpoint(http),
+            Transport::Either(either) => endpoint(either.http()),
             Transport::Child { endpoint, .. } => endpoint.to_string(),
         }
     }
@@ -134,22 +167,42 @@ impl Transport {
     pub fn is_channel(&self) -> bool {
         match self {
             Transport::Http(_) => false,
-            Transport::Child { .. } => true,
+            Transport::Either(either) => either.is_old(),
+            Transport::OldSse { .. } | Transport::Child { .. } => true,
+        }
+    }
+
+    /// Whether only a legacy server can be there.
+    pub fn is_legacy_only(&self) -> bool {
+        match self {
+            Transport::OldSse { .. } => true,
+            Transport::Http(_) | Transport::Either(_) | Transport::Child { .. } => false,
         }
     }
 
     /// Whether the server is a process that has to be started.
     pub fn is_process(&self) -> bool {
         match self {
-            Transport::Http(_) => false,
+            Transport::Http(_) | Transport::Either(_) | Transport::OldSse { .. } => false,
             Transport::Child { .. } => true,
+        }
+    }
+
+    /// Which transport it is, as far as that is known, in words for people.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Transport::Http(_) => "Streamable HTTP",
+            Transport::Either(either) if either.is_old() => "HTTP+SSE",
+            Transport::Either(_) => "Streamable HTTP",
+            Transport::OldSse { .. } => "HTTP+SSE",
+            Transport::Child { .. } => "stdio",
         }
     }
 
     /// The answer to a probe that came when nobody waited for it any more, if one has.
     pub fn late_answer(&self) -> Option<Answer> {
         match self {
-            Transport::Http(_) => None,
+            Transport::Http(_) | Transport::Either(_) | Transport::OldSse { .. } => None,
             Transport::Child { host, .. } => host.late_answer(),
         }
     }
@@ -158,15 +211,14 @@ impl Transport {
     pub async fn close(&self) {
         match self {
             Transport::Http(_) => {}
-            Transport::Child { host, .. } => host.close().await,
+            Transport::Either(either) => either.close().await,
+            Transport::OldSse { host, .. } | Transport::Child { host, .. } => host.close().await,
         }
     }
 }
 
-async fn within(
-    limit: Duration,
-    sent: impl Future<Output = Result<Response<Body>, SendError>>,
-) -> Result<Response<Body>, SendError> {
-    let sent = timeout(limit, sent).await;
-    sent.unwrap_or(Err(SendError::Timeout { phase: Phase::Response, after: limit }))
+fn endpoint(http: &HttpTransport) -> String {
+    let mut url = http.url().clone();
+    url.set_query(None);
+    url.into()
 }

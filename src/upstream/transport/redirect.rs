@@ -3,25 +3,19 @@
 //! Owns the reading of status and `Location`. Does not own the sending. Architecture, invariant 4 (no redirect takes the
 //! proxy off the configured upstream); A13.10 (`Authorization` stays with its origin).
 
-use http::{HeaderMap, StatusCode, Uri, header};
-use url::Url;
+use http::{HeaderMap, StatusCode, header};
 
 use super::error::RedirectRefusal;
+use super::place::{NoPlace, Place};
 use crate::net::Origin;
 
-/// Where a redirect leads.
-pub(super) struct Target {
-    pub(super) url: Url,
-    pub(super) uri: Uri,
-}
-
-/// `None` if the response is not a redirect of the request.
+/// Where a redirect leads. `None` if the response is not a redirect of the request.
 pub(super) fn target(
     status: StatusCode,
     headers: &HeaderMap,
-    from: &Url,
+    from: &Place,
     origin: &Origin,
-) -> Option<Result<Target, RedirectRefusal>> {
+) -> Option<Result<Place, RedirectRefusal>> {
     match status {
         StatusCode::MOVED_PERMANENTLY
         | StatusCode::FOUND
@@ -39,23 +33,19 @@ pub(super) fn target(
 fn resolve(
     status: StatusCode,
     headers: &HeaderMap,
-    from: &Url,
+    from: &Place,
     origin: &Origin,
-) -> Result<Target, RedirectRefusal> {
+) -> Result<Place, RedirectRefusal> {
     let unusable = || RedirectRefusal::NoLocation { status: status.as_u16() };
     let mut locations = headers.get_all(header::LOCATION).iter();
     let location = locations.next().and_then(|value| value.to_str().ok()).ok_or_else(unusable)?;
     if locations.next().is_some() {
         return Err(unusable());
     }
-    let mut url = from.join(location).map_err(|_| unusable())?;
-    let same_origin = Origin::try_from(&url).is_ok_and(|target| target == *origin);
-    // Credentials in a Location would be the server's, not the client's.
-    if !same_origin || !url.username().is_empty() || url.password().is_some() {
-        let (location, origin) = (location.to_owned(), origin.to_string());
-        return Err(RedirectRefusal::CrossOrigin { location, origin });
-    }
-    url.set_fragment(None);
-    let uri = url.as_str().parse().map_err(|_| unusable())?;
-    Ok(Target { url, uri })
+    Place::resolve(location, from.url(), origin).map_err(|none| match none {
+        NoPlace::Unusable => unusable(),
+        NoPlace::Elsewhere => {
+            RedirectRefusal::CrossOrigin { location: location.to_owned(), origin: origin.to_string() }
+        }
+    })
 }

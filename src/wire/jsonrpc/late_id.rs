@@ -26,7 +26,8 @@ struct Found {
     taking: Taking,
     held: Vec<u8>,
     id: Option<Vec<u8>>,
-    /// Several ids, or a method.
+    method: bool,
+    /// Several ids, or one without end.
     void: bool,
 }
 
@@ -67,9 +68,15 @@ impl LateId {
 
     /// The id, if there was one and the text is an answer as far as it was read.
     pub fn found(self) -> Option<Id> {
-        let id = Bytes::from(self.found.id.filter(|_| !self.found.void)?);
+        let Found { id, method, void, .. } = self.found;
+        let id = Bytes::from(id.filter(|_| !void && !method)?);
         let all = Span::new(0, id.len());
         Id::accept(&id, all)
+    }
+
+    /// Whether the text is a notification as far as it was read: it has a method and no id.
+    pub fn tells(&self) -> bool {
+        self.found.method && self.found.id.is_none()
     }
 }
 
@@ -96,7 +103,7 @@ impl Found {
                 match name.as_deref() {
                     Some("id") => Taking::BeforeId,
                     Some("method") => {
-                        self.void = true;
+                        self.method = true;
                         Taking::Nothing
                     }
                     Some(_) | None => Taking::Nothing,
@@ -146,6 +153,21 @@ mod tests {
             for step in [1, 2, 7, 1000] {
                 assert_eq!(found(text, step).as_deref(), expected, "{text} by {step}");
             }
+        }
+    }
+
+    #[test]
+    fn a_notification_is_told_from_the_rest() {
+        let table = [
+            (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"id":1}}"#, true),
+            (r#"{"params":{},"method":"ping","id":1}"#, false),
+            (r#"{"id":1,"result":{"method":"x"}}"#, false),
+            ("not JSON", false),
+        ];
+        for (text, expected) in table {
+            let mut late = LateId::default();
+            late.feed(text.as_bytes());
+            assert_eq!(late.tells(), expected, "{text}");
         }
     }
 

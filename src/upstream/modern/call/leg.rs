@@ -84,6 +84,7 @@ impl Course<'_> {
                 | SendError::Full { .. }
                 | SendError::TooLarge
                 | SendError::Timeout { .. }
+                | SendError::Endpoint(_)
                 | SendError::Redirect(_) => Trouble::Fault(fault),
             }
         })?;

@@ -16,10 +16,11 @@ mod rename;
 mod starts;
 mod stream;
 
-pub use stream::ChannelBody;
+pub(super) use stream::ChannelBody;
 pub use stream::Room;
 
 use super::body::Body;
+use super::either::Channels;
 use super::error::SendError;
 use super::http::{RequestHead, Speaker};
 use super::pipe::{Open, Trouble};
@@ -34,11 +35,13 @@ use crate::wire::payload::Payload;
 use bytes::Bytes;
 use connection::{Answered, Connection, Mode, NoAnswer, Setting, accepted};
 use dashmap::DashMap;
+use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use ring::rand::{SecureRandom, SystemRandom};
 use starts::Starts;
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
@@ -131,7 +134,7 @@ impl Host {
         head: RequestHead,
         body: Payload,
     ) -> Result<Response<Body>, SendError> {
-        super::within(self.response_limit, self.deliver(head, body)).await
+        super::http::within(self.response_limit, pin!(self.deliver(head, body))).await
     }
 
     /// The same without a limit of its own.
@@ -140,7 +143,11 @@ impl Host {
         head: RequestHead,
         body: Payload,
     ) -> Result<Response<Body>, SendError> {
-        super::http::counted(&self.setting.metrics, self.answer(head, body)).await
+        if self.setting.kind == Kind::EventStream {
+            // Its POSTs are counted one by one.
+            return self.answer(head, body).await;
+        }
+        super::http::counted(&self.setting.metrics, self.answer(head, body), Response::status).await
     }
 
     /// Whether the session that a request names is, or was, one of this host's.
@@ -428,6 +435,20 @@ impl Host {
             channel.becomes_modern();
             *self.late.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
         }
+    }
+}
+
+impl Channels for Host {
+    fn send(&self, head: RequestHead, body: Payload) -> BoxFuture<'_, Result<Response<Body>, SendError>> {
+        Box::pin(self.deliver(head, body))
+    }
+
+    fn owns(&self, headers: &HeaderMap) -> bool {
+        self.owns(headers)
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.close())
     }
 }
 

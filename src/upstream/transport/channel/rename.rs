@@ -129,21 +129,6 @@ pub(super) fn cancelled(id: &Id, reason: Option<&str>) -> Payload {
     Payload::from([HEAD, id.raw(), reason.as_bytes(), b"}}"].concat())
 }
 
-/// `text`, a JSON text, without line ends: in JSON they stand between tokens alone, where a space means the same.
-pub(super) fn one_line(text: Payload) -> Payload {
-    let broken = |part: &Bytes| memchr::memchr2(b'\r', b'\n', part).is_some();
-    if !text.parts().iter().any(broken) {
-        return text;
-    }
-    let joined = |part: &Bytes| -> Bytes {
-        if !broken(part) {
-            return part.clone();
-        }
-        part.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect()
-    };
-    text.parts().iter().map(joined).collect()
-}
-
 /// Puts `with` in the place of each `name` in `object` that is a string or a number, and shows what was there.
 fn replace(
     splice: &mut Splice<'_>,

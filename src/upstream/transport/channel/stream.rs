@@ -195,7 +195,7 @@ enum Kind {
 }
 
 impl ChannelBody {
-    pub(super) fn whole(text: Bytes) -> Self {
+    pub(in crate::upstream::transport) fn whole(text: Bytes) -> Self {
         Self(Kind::Whole(Some(text).filter(|text| !text.is_empty())))
     }
 

@@ -6,7 +6,6 @@
 
 use crate::wire::payload::Payload;
 use bytes::Bytes;
-use memchr::memchr2;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -55,7 +54,7 @@ impl Queue {
     }
 
     pub(super) async fn push(&self, text: Payload) -> Result<(), Closed> {
-        let text = one_line(text);
+        let text = text.one_line();
         let room = text.len().clamp(LEAST, self.all);
         let taken = u32::try_from(room).map_err(|_| Closed)?;
         self.room.acquire_many(taken).await.map_err(|_| Closed)?.forget();
@@ -92,17 +91,4 @@ impl Drop for Queued {
     fn drop(&mut self) {
         self.room.close();
     }
-}
-
-/// `text`, a JSON text, without line ends: in JSON they stand between tokens alone, where a space means the same.
-fn one_line(text: Payload) -> Payload {
-    let broken = |part: &Bytes| memchr2(b'\r', b'\n', part).is_some();
-    if !text.parts().iter().any(broken) {
-        return text;
-    }
-    let mended = |part: &Bytes| match broken(part) {
-        false => part.clone(),
-        true => part.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect(),
-    };
-    text.parts().iter().map(mended).collect()
 }

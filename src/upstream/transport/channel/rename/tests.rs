@@ -300,25 +300,4 @@ fn a_long_text_is_not_copied() {
     let whole = asked.text.as_ptr_range();
     let last = sent.parts().last().unwrap();
     assert!(whole.contains(&last.as_ptr()) && last.len() > long.len());
-    let lined = one_line(sent.clone());
-    assert_eq!(lined.parts().last().unwrap().as_ptr(), last.as_ptr());
-    assert_eq!(lined.parts().len(), sent.parts().len());
-}
-
-#[test]
-fn one_line_is_the_same_message_with_spaces() {
-    let given = "{\r\n  \"jsonrpc\": \"2.0\",\n\t\"id\":\r1, \"method\": \"a\\nb\", \"params\": {\"e\": \"\u{2028}\"}\n}\n";
-    let lined = text(&one_line(Payload::from(given.to_owned())));
-    assert_eq!(lined, given.replace(['\r', '\n'], " "));
-    let (was, is) = (a_request(given), a_request(&lined));
-    assert_eq!((was.method, was.id, was.params.body().unwrap().object.members.len()), {
-        (is.method, is.id, is.params.body().unwrap().object.members.len())
-    });
-    // Only the part that holds one is copied.
-    let clean = Bytes::from_static(b"{\"a\":");
-    let parts =
-        one_line([clean.clone(), Bytes::from_static(b"1\n"), Bytes::from_static(b"}")].into_iter().collect());
-    assert_eq!(parts.parts()[0].as_ptr(), clean.as_ptr());
-    assert_eq!((parts.len(), parts.to_bytes()), (8, Bytes::from_static(b"{\"a\":1 }")));
-    assert!(one_line(Payload::default()).is_empty());
 }
