@@ -1,6 +1,6 @@
 //! The JSON-RPC 2.0 envelope: what kind of message a text is, where its members stand, and the errors of our own.
 //!
-//! Owns what a message is once it is taken apart (`parse` does that; `passing` where a text is
+//! Owns what a message is once it is taken apart (`parse` does that; `late_id` where a text is
 //! too long to be held) and the writing of error answers. Does not know which methods exist or which header belongs to a member.
 //! Spec: basic/index, Messages; architecture section 4, "Raw JSON".
 
@@ -10,11 +10,9 @@ use std::borrow::Cow;
 
 mod late_id;
 mod parse;
-mod passing;
 
 pub use late_id::LateId;
 pub use parse::{find_id, parse};
-pub use passing::Passing;
 
 /// Error codes that the protocol defines (translation A11).
 pub mod code {

@@ -3,7 +3,7 @@
 //! Owns the buffer. A line is given as the bytes that were read, uncopied; one that is too long is read to its end and is
 //! gone, all but the id of what it answers. Does not know what a line says.
 
-use crate::wire::jsonrpc::{Id, Passing};
+use crate::wire::jsonrpc::{Id, LateId};
 use bytes::{Bytes, BytesMut};
 use memchr::memchr;
 
@@ -30,7 +30,7 @@ pub(super) struct Lines {
     scanned: usize,
     limit: usize,
     /// The line that is being read is too long.
-    passing: Option<Passing>,
+    passing: Option<LateId>,
 }
 
 impl Lines {
@@ -86,6 +86,6 @@ impl Lines {
         }
         let mut passing = self.passing.take().unwrap_or_default();
         passing.feed(&line);
-        Some(Line::TooLong(passing.answered()))
+        Some(Line::TooLong(passing.found()))
     }
 }
