@@ -5,7 +5,7 @@
 
 use crate::cli::Exit;
 use crate::config;
-use crate::exchange::{Call, Principal};
+use crate::exchange::{Binding, Call, Principal};
 use crate::net::{Processes, TcpDialer};
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{Meter, Metrics};
@@ -86,8 +86,15 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
     headers.insert(HeaderName::from_static(MCP_PROTOCOL_VERSION), HeaderValue::from_static(MODERN));
     headers.insert(HeaderName::from_static(MCP_METHOD), HeaderValue::from_static("server/discover"));
     let deadline = Instant::now() + upstream.settings.timeouts.request;
-    let call =
-        Call { request, method: Method::Discover, principal: Principal::Anonymous, headers, deadline, meter };
+    let call = Call {
+        request,
+        method: Method::Discover,
+        principal: Principal::Anonymous,
+        headers,
+        binding: Binding::Http,
+        deadline,
+        meter,
+    };
     let first = upstream.era.probe(&call).await;
     if let Finding::NoAnswer(why) = first {
         // Whoever is not there is not asked again.

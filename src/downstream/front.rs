@@ -8,11 +8,11 @@ use super::body::FrontBody;
 use super::client;
 use super::legacy::{Place, Post, Sessions};
 use super::modern::check::Refusal;
-use super::modern::respond;
+use super::modern::{Sent, respond};
 use super::read::{ClientBody, Reader};
 use super::record::Record;
 use crate::config::{FrontTimeouts, Limits};
-use crate::exchange::{Fault, FaultKind};
+use crate::exchange::{Binding, Fault, FaultKind};
 use crate::relay::Relay;
 use crate::seal::SealError;
 use crate::shutdown::Shutdown;
@@ -118,6 +118,10 @@ impl Front {
         response.map(|body| body.with(record, place))
     }
 
+    pub(super) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
     /// Whether new requests are taken.
     pub fn ready(&self) -> bool {
         !self.inner.shutdown.is_draining()
@@ -179,7 +183,9 @@ impl Inner {
             return Err(self.no_place().with_id(jsonrpc::find_id(&text)));
         }
         let mut place = place.or(reserve);
-        let response = self.message(upstream, head.headers, text, record, &mut place).await?;
+        let binding = head.extensions.get::<Binding>().copied().unwrap_or_default();
+        let sent = Sent { headers: head.headers, binding };
+        let response = self.message(upstream, sent, text, record, &mut place).await?;
         Ok((response, place))
     }
 
@@ -234,7 +240,7 @@ impl Inner {
     async fn message(
         &self,
         upstream: &Arc<Upstream>,
-        headers: HeaderMap,
+        Sent { headers, binding }: Sent,
         text: Bytes,
         record: &mut Record,
         place: &mut Place,
@@ -263,7 +269,8 @@ impl Inner {
         })?;
         match message {
             Message::Request(request) => {
-                Box::pin(self.request(upstream, headers, request, record, place)).await
+                let sent = Sent { headers, binding };
+                Box::pin(self.request(upstream, sent, request, record, place)).await
             }
             Message::Notification(notification) => {
                 Box::pin(self.notification(upstream, headers, notification, record)).await

@@ -6,6 +6,7 @@
 //! Never talks to a server: that is `relay`'s.
 
 mod body;
+mod channel;
 mod client;
 mod ends;
 mod front;
@@ -20,4 +21,5 @@ mod record;
 mod relayed;
 
 pub use body::FrontBody;
+pub use channel::{Client, Inbound};
 pub use front::Front;

@@ -61,6 +61,8 @@ impl Reader<'_> {
         }
         let mut text = Text::new(limit);
         let filled = tokio::select! {
+            // What has arrived is taken, drain or not.
+            biased;
             filled = timeout(self.time, text.fill(&mut body)) => filled,
             // What has not arrived yet is no call that the drain would have to wait for.
             () = self.shutdown.draining() => {

@@ -18,6 +18,7 @@ pub struct Call {
     pub principal: Principal,
     /// The client's request headers; what of them goes on is the upstream edge's decision (A13).
     pub headers: HeaderMap,
+    pub binding: Binding,
     /// When the caller's answer is due at the latest.
     pub deadline: Instant,
     /// What is measured of it.
@@ -44,10 +45,21 @@ impl Call {
             method: self.method,
             principal: self.principal,
             headers: self.headers.clone(),
+            binding: self.binding,
             deadline: self.deadline,
             meter: self.meter.clone(),
         }
     }
+}
+
+/// What brings a client's messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Binding {
+    /// The client has said in headers what HTTP wants said there.
+    #[default]
+    Http,
+    /// There are no headers but those that are made of the message.
+    Channel,
 }
 
 /// Whom a request belongs to. Nothing that one principal caused is shown to another (invariant 2).

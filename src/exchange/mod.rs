@@ -7,7 +7,7 @@ mod call;
 mod channel;
 mod fault;
 
-pub use call::{Call, Principal};
+pub use call::{Binding, Call, Principal};
 pub use channel::{Receiver, Sender, Step, Watcher, channel};
 pub use fault::{Fault, FaultKind, LOST};
 

@@ -11,7 +11,7 @@ pub use exchange::Exchange;
 pub use like::Like;
 
 use crate::config;
-use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Receiver, Replan, Sender, channel};
+use crate::exchange::{Binding, Call, Fault, FaultKind, Outcome, Principal, Receiver, Replan, Sender, channel};
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{Limit, Meter};
 use crate::translate::listen::{Filter, FilterFault};
@@ -178,7 +178,8 @@ impl Relay {
             method: notification.method.clone(),
             params: notification.params.clone(),
         };
-        let call = Call { request, method: Method::Custom, principal, headers, deadline, meter };
+        let (method, binding) = (Method::Custom, Binding::Http);
+        let call = Call { request, method, principal, headers, binding, deadline, meter };
         let era = upstream.era.of(&call).await?;
         call.meter.server(era);
         match era {

@@ -6,6 +6,7 @@
 //! Rules: A1.1, A4.1-A4.4, A11-A13; vectors D5-D10, D15, D22, D23; cases C01c, C27, C32; spec 2026-07-28
 //! basic/transports/streamable-http, Server Validation.
 
+use crate::exchange::Binding;
 use crate::telemetry::metrics::Limit;
 use crate::translate::declared::LogLevel;
 use crate::wire::headers::{self, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION};
@@ -82,14 +83,22 @@ pub(in crate::downstream) struct Checked {
 /// Members of `params` that may occur once because something is decided by them (architecture, "Raw JSON").
 const ONCE: [&str; 5] = ["name", "uri", "taskId", "requestState", "inputResponses"];
 
-pub(in crate::downstream) fn request(headers: &HeaderMap, request: &Request) -> Result<Checked, Refusal> {
-    checks(headers, request).map_err(|refusal| refusal.with_id(Some(request.id.clone())))
+/// Where there is no header layer (`Binding::Channel`) nothing is compared with one.
+pub(in crate::downstream) fn request(
+    headers: &HeaderMap,
+    request: &Request,
+    binding: Binding,
+) -> Result<Checked, Refusal> {
+    checks(headers, request, binding).map_err(|refusal| refusal.with_id(Some(request.id.clone())))
 }
 
-fn checks(headers: &HeaderMap, request: &Request) -> Result<Checked, Refusal> {
+fn checks(headers: &HeaderMap, request: &Request, binding: Binding) -> Result<Checked, Refusal> {
     let meta = request.params.meta();
     let asked = (request.method == "initialize").then(|| initialize_version(request));
-    version(headers, meta, &request.text, asked.as_deref())?;
+    match binding {
+        Binding::Http => version(headers, meta, &request.text, asked.as_deref())?,
+        Binding::Channel => claimed(meta, &request.text, asked.as_deref())?,
+    }
     let Params::Object(body) = &request.params else {
         return Err(invalid("params", "`params` with `_meta` is required"));
     };
@@ -99,14 +108,18 @@ fn checks(headers: &HeaderMap, request: &Request) -> Result<Checked, Refusal> {
         })?;
     }
     let method = Method::of(&request.method);
-    mirrored(headers, MCP_METHOD, Some(&request.method), true)?;
+    if binding == Binding::Http {
+        mirrored(headers, MCP_METHOD, Some(&request.method), true)?;
+    }
     let named = match method.name_member() {
         None => None,
         Some(member) => {
             let name = body.object.first(&request.text, member.as_str());
             let name = name.and_then(|span| string(&request.text, span));
-            // A task id is mirrored by the extension's rule alone (A10.18).
-            mirrored(headers, MCP_NAME, name.as_deref(), method != Method::Task)?;
+            if binding == Binding::Http {
+                // A task id is mirrored by the extension's rule alone (A10.18).
+                mirrored(headers, MCP_NAME, name.as_deref(), method != Method::Task)?;
+            }
             Some((member, name.is_some()))
         }
     };
@@ -209,6 +222,23 @@ fn version(
         }
         Header::One(MODERN) => Ok(()),
         Header::One(other) => Err(unsupported(other)),
+    }
+}
+
+/// The version where the body alone names it.
+fn claimed(meta: Option<&Object>, text: &[u8], asked: Option<&str>) -> Result<(), Refusal> {
+    let claim = match meta {
+        None => None,
+        Some(meta) => once(meta, text, meta::PROTOCOL_VERSION)?,
+    };
+    match (claim.map(|span| string(text, span)), asked) {
+        (Some(Some(version)), _) if version == MODERN => Ok(()),
+        (Some(Some(version)), _) => Err(unsupported(&version)),
+        (Some(None), _) => {
+            Err(invalid("version", format!("\"{}\" in `_meta` must be a string", meta::PROTOCOL_VERSION)))
+        }
+        (None, Some(asked)) => Err(unsupported(asked)),
+        (None, None) => Err(invalid("version", format!("`_meta` must hold \"{}\"", meta::PROTOCOL_VERSION))),
     }
 }
 

@@ -4,3 +4,5 @@
 pub(super) mod check;
 pub(super) mod respond;
 mod serve;
+
+pub(super) use serve::Sent;

@@ -10,7 +10,7 @@ use crate::downstream::ends::Ends;
 use crate::downstream::front::{Inner, name};
 use crate::downstream::legacy::Place;
 use crate::downstream::record::Record;
-use crate::exchange::{Call, Fault, FaultKind, Outcome, Principal, Step};
+use crate::exchange::{Binding, Call, Fault, FaultKind, Outcome, Principal, Step};
 use crate::relay::{Exchange, Reply};
 use crate::telemetry::metrics::{Ended, What};
 use crate::translate::notify;
@@ -30,13 +30,13 @@ impl Inner {
     pub(in crate::downstream) async fn request(
         &self,
         upstream: &Arc<Upstream>,
-        headers: HeaderMap,
+        Sent { headers, binding }: Sent,
         request: Request,
         record: &mut Record,
         place: &mut Place,
     ) -> Result<Response<FrontBody>, Refusal> {
         let id = request.id.clone();
-        let checked = check::request(&headers, &request);
+        let checked = check::request(&headers, &request, binding);
         let method = checked.as_ref().map_or_else(|_| Method::of(&request.method), |c| c.method);
         let era = checked.as_ref().map_or_else(check::Refusal::era, |_| Era::Modern);
         record.about(What::Method(method), era, || name(&request));
@@ -61,6 +61,7 @@ impl Inner {
             method,
             principal: Principal::of(headers.get(AUTHORIZATION)),
             headers,
+            binding,
             deadline: Instant::now() + upstream.settings.timeouts.request,
             meter: record.meter(),
         });
@@ -193,6 +194,12 @@ impl Inner {
         *response.status_mut() = StatusCode::ACCEPTED;
         Ok(response)
     }
+}
+
+/// How a request was sent.
+pub(in crate::downstream) struct Sent {
+    pub(in crate::downstream) headers: HeaderMap,
+    pub(in crate::downstream) binding: Binding,
 }
 
 enum First {

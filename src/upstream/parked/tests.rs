@@ -46,6 +46,7 @@ fn retry() -> Retry {
         method: Method::ToolsCall,
         principal: Principal::Anonymous,
         headers: Default::default(),
+        binding: Default::default(),
         deadline: Instant::now(),
         meter: Meter::new(metrics),
     };

@@ -19,7 +19,7 @@ use crate::downstream::FrontBody;
 use crate::downstream::front::Inner;
 use crate::downstream::modern::check::Refusal;
 use crate::downstream::record::Record;
-use crate::exchange::{Call, Principal, Reply};
+use crate::exchange::{Binding, Call, Principal, Reply};
 use crate::telemetry::metrics::Ended;
 use crate::upstream::Upstream;
 use crate::upstream::legacy::Carries;
@@ -90,6 +90,8 @@ impl Course<'_> {
             request,
             principal: self.principal,
             headers,
+            // Such a client says in no header what the server's era wants there.
+            binding: Binding::Http,
             deadline: self.deadline,
             meter: record.meter(),
         })

@@ -1,0 +1,326 @@
+//! A legacy message on its way to the front and back.
+//!
+//! Owns the order in which a session comes about, what is held until then, following an answer's stream to its end (taking it up
+//! again where the server closed it on purpose), and the one further try in a new session. Rules: A2.2, A12.13, A12.20, A12.22,
+//! A14.5, B14; cases C02, C06, C20, C21, C23.
+
+use super::deliver::{Awaited, UNBOUNDED, items, words};
+use super::flying::{Cancelled, Kind};
+use super::messages::{Broken, Messages};
+use super::session::{Standing, standing};
+use super::Channel;
+use crate::downstream::body::FrontBody;
+use crate::wire::headers::MCP_SESSION_ID;
+use crate::wire::jsonrpc::{self, Id, Message, Notification, Reply, Request, code};
+use crate::wire::version::Era;
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, FutureExt};
+use hyper::{HeaderMap, Response, StatusCode};
+use smallvec::SmallVec;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// How long a notification may hold up what comes after it; and how long what must come is held up at all.
+const NOTICE: Duration = Duration::from_secs(10);
+const ANSWER: Duration = Duration::from_secs(1);
+/// How long a stream is read on for what else comes after the answer.
+const REST: Duration = Duration::from_secs(2);
+/// Before a stream is taken up again that named no pause.
+const PAUSE: Duration = Duration::from_secs(1);
+
+const NO_SESSION: &str = "there is no session; `initialize` begins one";
+
+impl Channel {
+    pub(super) fn initialize<'a>(&'a self, request: Request, headers: Option<HeaderMap>) -> BoxFuture<'a, ()> {
+        let Some(flight) = self.flying.enter(&request.id, Kind::Initialize) else {
+            return self.duplicate(&request.id);
+        };
+        let (turn, barrier) = self.order.barrier();
+        let (opening, waiting) = (self.sessions.opening(), self.waiting());
+        async move {
+            turn.come().await;
+            let _place = self.places.acquire().await;
+            drop(waiting);
+            let response = self.front.handle(self.heads.opening(request.text.clone(), headers)).await;
+            let id = response.headers().get(MCP_SESSION_ID).cloned();
+            let mut messages = Messages::new(response, self.settings().limits.message_bytes);
+            let mut awaited = Awaited::one(Era::Legacy, flight);
+            let mut before = None;
+            let broken = loop {
+                let text = match messages.next().await {
+                    Ok(Some(text)) => text,
+                    Ok(None) => break None,
+                    Err(broken) => break Some(broken),
+                };
+                if let Ok(Message::Response(answer)) = jsonrpc::parse(text.clone(), UNBOUNDED)
+                    && let Some(session) = standing(&request, id.clone(), &answer)
+                {
+                    before = self.stand(session);
+                }
+                self.deliver(&mut awaited, text).await;
+                if awaited.is_over() {
+                    break None;
+                }
+            };
+            drop((opening, barrier));
+            let told = broken.map_or_else(|| words(messages.status), |broken| broken.to_string());
+            self.fail(awaited, code::INTERNAL_ERROR, &told).await;
+            if let Some(before) = before {
+                self.end(&before).await;
+            }
+        }
+        .boxed()
+    }
+
+    pub(super) fn legacy<'a>(&'a self, request: Request, headers: Option<HeaderMap>) -> BoxFuture<'a, ()> {
+        let Some(flight) = self.flying.enter(&request.id, Kind::Request(Era::Legacy)) else {
+            return self.duplicate(&request.id);
+        };
+        let (turn, waiting) = (self.order.turn(), self.waiting());
+        async move {
+            let ready = async {
+                turn.come().await;
+                self.places.acquire().await
+            };
+            // What has not gone anywhere needs no other cancellation.
+            let _place = tokio::select! {
+                biased;
+                () = flight.cancelled() => return,
+                place = ready => place,
+            };
+            drop(waiting);
+            flight.goes();
+            self.exchange(Awaited::one(Era::Legacy, flight), request.text, headers).await;
+        }
+        .boxed()
+    }
+
+    /// An array, as 2025-03-26 has it; whether it may be one is the front's to say.
+    pub(super) fn batch<'a>(&'a self, text: Bytes, headers: Option<HeaderMap>) -> BoxFuture<'a, ()> {
+        let mut flights = SmallVec::new();
+        for item in items(&text) {
+            let Ok(Message::Request(request)) = jsonrpc::parse(item, self.json_limits()) else { continue };
+            match self.flying.enter(&request.id, Kind::Request(Era::Legacy)) {
+                Some(flight) => flights.push(flight),
+                None => return self.duplicate(&request.id),
+            }
+        }
+        let (turn, waiting) = (self.order.turn(), self.waiting());
+        async move {
+            turn.come().await;
+            let _place = self.places.acquire().await;
+            drop(waiting);
+            flights.iter().for_each(super::flying::Flight::goes);
+            self.exchange(Awaited::array(flights), text, headers).await;
+        }
+        .boxed()
+    }
+
+    /// One POST with requests in the session, to their answers.
+    async fn exchange(&self, awaited: Awaited<'_>, text: Bytes, headers: Option<HeaderMap>) {
+        let Some(mut session) = self.sessions.current() else {
+            return self.fail(awaited, code::INVALID_REQUEST, NO_SESSION).await;
+        };
+        let over = session.over.clone();
+        let mut awaited = awaited;
+        let answered = async {
+            let mut renewed = false;
+            loop {
+                let posted = self.heads.in_session(&session, text.clone(), headers.clone());
+                let response = self.front.handle(posted).await;
+                let mut messages = Messages::new(response, self.settings().limits.message_bytes);
+                if messages.status != StatusCode::NOT_FOUND {
+                    return self.read(messages, &mut awaited, &session).await;
+                }
+                let told = messages.next().await.ok().flatten();
+                // The server's own word on the method wins (A12.22).
+                if let Some(told) = told.filter(is_unknown_method) {
+                    self.deliver(&mut awaited, told).await;
+                    return Ok(());
+                }
+                if std::mem::replace(&mut renewed, true) {
+                    return Err("the session was lost again right after a new one".to_owned());
+                }
+                session = self.renew(&session, headers.clone()).await?;
+            }
+        };
+        let answered = tokio::select! {
+            biased;
+            () = over.cancelled() => Err("the session was ended before this request was answered".to_owned()),
+            answered = answered => answered,
+        };
+        if let Err(words) = answered {
+            if awaited.is_array() && awaited.is_over() {
+                if let super::sort::What::Say(told) = self.nameless(code::INVALID_REQUEST, &words) {
+                    self.say(told).await;
+                }
+            }
+            self.fail(awaited, code::INTERNAL_ERROR, &words).await;
+        }
+    }
+
+    /// Reads a response until everything is answered; `Err`: what those are told that have no answer.
+    async fn read(
+        &self,
+        mut messages: Messages,
+        awaited: &mut Awaited<'_>,
+        session: &Arc<Standing>,
+    ) -> Result<(), String> {
+        let limits = &self.settings().limits;
+        let mut left = limits.resumptions;
+        loop {
+            let ended = match messages.next().await {
+                Ok(Some(text)) => {
+                    left = limits.resumptions;
+                    let array = awaited.is_array() && !messages.is_stream() && text.trim_ascii_start().starts_with(b"[");
+                    if !array || self.array(awaited, &text).await.is_none() {
+                        self.deliver(awaited, text).await;
+                    }
+                    if awaited.is_over() && messages.is_stream() {
+                        let _ = timeout(REST, self.rest(&mut messages, awaited)).await;
+                        return Ok(());
+                    }
+                    continue;
+                }
+                Ok(None) if awaited.is_over() => return Ok(()),
+                Ok(None) if messages.is_stream() => Broken::Off,
+                Ok(None) => return Err(words(messages.status)),
+                Err(broken) => broken,
+            };
+            let again = match (ended, messages.last_event_id()) {
+                (Broken::Off, Some(last)) => last,
+                (Broken::Off, None) | (Broken::TooLarge(_), _) => return Err(ended.to_string()),
+            };
+            let mut pause = messages.retry.unwrap_or(PAUSE);
+            messages = loop {
+                left = left.checked_sub(1).ok_or_else(|| ended.to_string())?;
+                sleep(pause.clamp(PAUSE / 10, self.settings().timeouts.reconnect_max)).await;
+                pause = pause.max(PAUSE) * 2;
+                let response = self.front.handle(self.heads.stream(session, Some(&again))).await;
+                let status = response.status();
+                let resumed = Messages::after(response, limits.message_bytes, Some(again.clone()));
+                match resumed.is_stream() {
+                    true => break resumed,
+                    false if status.is_server_error() => {}
+                    false => return Err(ended.to_string()),
+                }
+            };
+        }
+    }
+
+    /// What else a stream says after the answer.
+    async fn rest(&self, messages: &mut Messages, awaited: &mut Awaited<'_>) {
+        while let Ok(Some(text)) = messages.next().await {
+            self.deliver(awaited, text).await;
+        }
+    }
+
+    /// A notification in the session, for which all that comes after it waits.
+    pub(super) fn legacy_notice<'a>(
+        &'a self,
+        told: Notification,
+        headers: Option<HeaderMap>,
+    ) -> BoxFuture<'a, ()> {
+        let (turn, barrier) = self.order.barrier();
+        let small = self.small();
+        async move {
+            let _small = small;
+            turn.come().await;
+            let mut telling = pin!(self.tell(told.text.clone(), headers));
+            let session = match timeout(NOTICE, &mut telling).await {
+                Ok(session) => session,
+                Err(_) => {
+                    drop(barrier);
+                    telling.await
+                }
+            };
+            if let Some(session) = session
+                && told.method == "notifications/initialized"
+            {
+                self.sessions.initialized(session.number, told.text);
+            }
+        }
+        .boxed()
+    }
+
+    /// Posts what has no answer, and once more where the session was lost. The session that took it.
+    async fn tell(&self, text: Bytes, headers: Option<HeaderMap>) -> Option<Arc<Standing>> {
+        let mut session = self.sessions.current()?;
+        let mut renewed = false;
+        loop {
+            let posted = self.heads.in_session(&session, text.clone(), headers.clone());
+            let response = self.front.handle(posted).await;
+            match response.status() {
+                status if status.is_success() => return Some(session),
+                StatusCode::NOT_FOUND if !std::mem::replace(&mut renewed, true) => {
+                    session = self.renew(&session, headers.clone()).await.ok()?;
+                }
+                _ => {
+                    untaken(&response);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// What the host answers to a question of the server. One of a session that is lost has nobody to go to.
+    pub(super) fn answer<'a>(&'a self, text: Bytes, headers: Option<HeaderMap>) -> BoxFuture<'a, ()> {
+        let (turn, small) = (self.order.turn(), self.small());
+        async move {
+            let _small = small;
+            turn.come_within(ANSWER).await;
+            let Some(session) = self.sessions.current() else { return };
+            let response = self.front.handle(self.heads.in_session(&session, text, headers)).await;
+            if !response.status().is_success() {
+                untaken(&response);
+            }
+        }
+        .boxed()
+    }
+
+    /// `None`: that is all.
+    pub(super) fn cancel<'a>(
+        &'a self,
+        raw: &Bytes,
+        text: Bytes,
+        headers: Option<HeaderMap>,
+    ) -> Option<BoxFuture<'a, ()>> {
+        match self.flying.cancel(raw) {
+            Cancelled::Nothing | Cancelled::Here => None,
+            Cancelled::AtServer => Some(self.answer(text, headers)),
+        }
+    }
+
+    /// A request under an id that is under way (C20).
+    pub(super) fn duplicate<'a>(&'a self, id: &Id) -> BoxFuture<'a, ()> {
+        let told = "a request with this id is under way";
+        let error = jsonrpc::error(Some(id), code::INVALID_REQUEST, told, None);
+        self.speak(error)
+    }
+
+    /// Something of our own to say.
+    pub(super) fn speak<'a>(&'a self, text: Bytes) -> BoxFuture<'a, ()> {
+        let small = self.small();
+        async move {
+            let _small = small;
+            self.say(text).await;
+        }
+        .boxed()
+    }
+}
+
+fn untaken(response: &Response<FrontBody>) {
+    tracing::debug!(status = response.status().as_u16(), "a message of the client was not taken");
+}
+
+/// Whether a text is a server's word that it does not know the method.
+fn is_unknown_method(text: &Bytes) -> bool {
+    match jsonrpc::parse(text.clone(), UNBOUNDED) {
+        Ok(Message::Response(answer)) => {
+            matches!(&answer.reply, Reply::Error(error) if error.code == code::METHOD_NOT_FOUND)
+        }
+        Ok(Message::Request(_) | Message::Notification(_)) | Err(_) => false,
+    }
+}
