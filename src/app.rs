@@ -5,9 +5,9 @@
 
 use crate::config::{Config, Target};
 use crate::demo;
-use crate::downstream::{Front, FrontBody};
+use crate::downstream::{Client, Front, FrontBody, Inbound};
 use crate::listen::admin::{self, Admin};
-use crate::listen::{self, BindError, Bound, Guard, Server};
+use crate::listen::{self, BindError, Bound, Guard, Server, stdio};
 use crate::net::{BoxIo, Dial, Launch, Processes, TcpDialer};
 use crate::relay::Relay;
 use crate::seal::SealError;
@@ -18,13 +18,25 @@ use crate::upstream::parked::{Bounds, Parked};
 use crate::upstream::transport::TransportBuildError;
 use crate::upstream::{Asking, Common, Room, Upstream, Ways};
 use crate::wire::json::Limits;
+use futures_util::future::{join, join_all};
 use hyper::body::Incoming;
-use hyper::{Request, Response};
+use hyper::{HeaderMap, Request, Response};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// How long the last lines for a stdio host may take to be written.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// Lines of a stdio host that wait to be taken, and messages that wait to be written.
+const TEXTS: usize = 8;
+const MESSAGES: usize = 16;
 
 /// Why the process cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -160,11 +172,72 @@ impl App {
         }
         sockets.clients.run(self.clients.clone(), limits, timeouts, self.shutdown.clone()).await;
         let ending = self.shutdown.finished().await;
-        // After the calls, so that none loses its session in the middle.
-        let goodbyes = self.relay.upstreams().iter().map(|upstream| upstream.close());
-        futures_util::future::join_all(goodbyes).await;
-        self.admin_end.end();
+        self.farewell().await;
         ending
+    }
+
+    /// Serves one stdio host, in front of the only upstream, until its input ends, its output is gone, or a drain is over.
+    pub async fn serve_stdio(
+        &self,
+        input: impl AsyncRead + Send + Unpin,
+        output: impl AsyncWrite + Send + Unpin,
+    ) -> Ending {
+        let Some(upstream) = self.config.upstreams.first() else { return Ending::Drained };
+        let (texts, taken) = mpsc::channel(TEXTS);
+        let (out, messages) = mpsc::channel(MESSAGES);
+        let gone = CancellationToken::new();
+        let client = Client {
+            path: upstream.path.clone(),
+            headers: HeaderMap::new(),
+            texts: taken,
+            out,
+            gone: gone.clone(),
+        };
+        let metrics = self.metrics.front();
+        let make = |line| {
+            metrics.stdio_in();
+            match line {
+                stdio::Line::Whole(text) => Inbound::Text { text, headers: None },
+                stdio::Line::TooLong(id) => Inbound::TooLong(id),
+            }
+        };
+        let at_work = self.shutdown.at_work();
+        let reading = stdio::read(input, self.config.limits.body_bytes, texts, make, &gone);
+        // Boxed: each is large and lives as long as the process.
+        let mut serving = Box::pin(join(reading, self.clients.0.serve_channel(client)));
+        let mut writing = Box::pin(stdio::write(output, messages, || metrics.stdio_out()));
+        let served = async {
+            tokio::select! {
+                biased;
+                written = &mut writing => {
+                    if let Err(error) = written {
+                        tracing::info!(%error, "standard output is gone");
+                    }
+                    gone.cancel();
+                    serving.await;
+                }
+                _ = &mut serving => {
+                    let _ = timeout(LAST_LINES, writing).await;
+                }
+            }
+            let left = !self.shutdown.is_draining();
+            drop(at_work);
+            if left {
+                tracing::info!("the host is gone");
+                self.shutdown.cut();
+            }
+            left
+        };
+        let (left, ending) = join(served, self.shutdown.finished()).await;
+        self.farewell().await;
+        // What the host had under way is nobody's any more.
+        if left { Ending::Drained } else { ending }
+    }
+
+    /// After the calls, so that none loses its session in the middle.
+    async fn farewell(&self) {
+        join_all(self.relay.upstreams().iter().map(|upstream| upstream.close())).await;
+        self.admin_end.end();
     }
 
     fn admin(&self) -> Admin {

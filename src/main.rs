@@ -18,7 +18,12 @@ fn main() -> Exit {
         Err(exit) => return exit,
     };
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(run(cli)),
+        Ok(runtime) => {
+            let exit = runtime.block_on(run(cli));
+            // A read of standard input that never comes back is no reason to stay.
+            runtime.shutdown_background();
+            exit
+        }
         Err(error) => {
             eprintln!("mcp-janus: the runtime cannot be started: {error}");
             Exit::Failure

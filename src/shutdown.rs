@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// A handle on the end of the process. Clones share it.
 #[derive(Debug, Clone)]
@@ -129,6 +130,11 @@ impl Shutdown {
     {
         let drain = self.inner.drain.clone();
         self.inner.tracker.spawn(async move { drain.run_until_cancelled(task).await })
+    }
+
+    /// Counts as a task that is at work until it is dropped, for what is served by no task of its own.
+    pub fn at_work(&self) -> TaskTrackerToken {
+        self.inner.tracker.token()
     }
 
     /// Waits for the drain to begin and then, through the grace period at most, for all tasks. any other

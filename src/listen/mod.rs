@@ -10,6 +10,7 @@ pub mod guard;
 pub mod http;
 mod refuse;
 mod serve;
+pub mod stdio;
 mod tls;
 mod watch;
 

@@ -11,7 +11,9 @@ pub use exchange::Exchange;
 pub use like::Like;
 
 use crate::config;
-use crate::exchange::{Binding, Call, Fault, FaultKind, Outcome, Principal, Receiver, Replan, Sender, channel};
+use crate::exchange::{
+    Binding, Call, Fault, FaultKind, Outcome, Principal, Receiver, Replan, Sender, channel,
+};
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{Limit, Meter};
 use crate::translate::listen::{Filter, FilterFault};

@@ -115,6 +115,16 @@ impl Proxy {
         client::open(near, ask).await
     }
 
+    /// Serves a stdio host whose pipes hold so many bytes: its ends of the proxy's standard input and output, and how the
+    /// proxy ended.
+    pub fn launched(&self, pipe: usize) -> (DuplexStream, DuplexStream, tokio::task::JoinHandle<String>) {
+        let (stdin, input) = tokio::io::duplex(pipe);
+        let (output, stdout) = tokio::io::duplex(pipe);
+        let app = Arc::clone(&self.app);
+        let ending = tokio::spawn(async move { format!("{:?}", app.serve_stdio(input, output).await) });
+        (stdin, stdout, ending)
+    }
+
     pub fn connection(&self) -> Connection {
         Connection::new(self.connect())
     }

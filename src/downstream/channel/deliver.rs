@@ -95,7 +95,9 @@ impl Channel {
             Message::Request(asked) => match awaited.era {
                 Era::Legacy => self.say(asked.text).await,
                 // No modern server asks its client that way.
-                Era::Modern => tracing::debug!(method = %asked.method, "a request of a modern server is passed over"),
+                Era::Modern => {
+                    tracing::debug!(method = %asked.method, "a request of a modern server is passed over")
+                }
             },
         }
     }

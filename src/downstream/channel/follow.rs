@@ -82,7 +82,9 @@ impl Channel {
             match jsonrpc::parse(text, UNBOUNDED) {
                 Ok(Message::Request(asked)) => self.say(asked.text).await,
                 Ok(Message::Notification(told)) => self.say(told.text).await,
-                Ok(Message::Response(_)) => tracing::debug!("an answer on a session's own stream is passed over"),
+                Ok(Message::Response(_)) => {
+                    tracing::debug!("an answer on a session's own stream is passed over")
+                }
                 Err(fault) => tracing::debug!(%fault, "what is no message does not go to the client"),
             }
         }

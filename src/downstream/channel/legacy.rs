@@ -4,11 +4,11 @@
 //! again where the server closed it on purpose), and the one further try in a new session. Rules: A2.2, A12.13, A12.20, A12.22,
 //! A14.5, B14; cases C02, C06, C20, C21, C23.
 
+use super::Channel;
 use super::deliver::{Awaited, UNBOUNDED, items, words};
 use super::flying::{Cancelled, Kind};
 use super::messages::{Broken, Messages};
 use super::session::{Standing, standing};
-use super::Channel;
 use crate::downstream::body::FrontBody;
 use crate::wire::headers::MCP_SESSION_ID;
 use crate::wire::jsonrpc::{self, Id, Message, Notification, Reply, Request, code};
@@ -33,7 +33,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 const NO_SESSION: &str = "there is no session; `initialize` begins one";
 
 impl Channel {
-    pub(super) fn initialize<'a>(&'a self, request: Request, headers: Option<HeaderMap>) -> BoxFuture<'a, ()> {
+    pub(super) fn initialize<'a>(
+        &'a self,
+        request: Request,
+        headers: Option<HeaderMap>,
+    ) -> BoxFuture<'a, ()> {
         let Some(flight) = self.flying.enter(&request.id, Kind::Initialize) else {
             return self.duplicate(&request.id);
         };
@@ -174,7 +178,9 @@ impl Channel {
             let ended = match messages.next().await {
                 Ok(Some(text)) => {
                     left = limits.resumptions;
-                    let array = awaited.is_array() && !messages.is_stream() && text.trim_ascii_start().starts_with(b"[");
+                    let array = awaited.is_array()
+                        && !messages.is_stream()
+                        && text.trim_ascii_start().starts_with(b"[");
                     if !array || self.array(awaited, &text).await.is_none() {
                         self.deliver(awaited, text).await;
                     }

@@ -50,9 +50,7 @@ impl Messages {
         let (head, body) = response.into_parts();
         let kind = head.headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()));
         let form = match kind {
-            _ if is_event_stream(&head.headers) => {
-                Form::Stream(Box::new(Decoder::new(limit).after(last)))
-            }
+            _ if is_event_stream(&head.headers) => Form::Stream(Box::new(Decoder::new(limit).after(last))),
             Some(ContentType::Json) => Form::Json,
             Some(ContentType::EventStream | ContentType::Other) | None => Form::Nothing,
         };

@@ -43,6 +43,7 @@ mod sort;
 use super::front::{Front, Inner};
 use crate::config;
 use crate::upstream::Upstream;
+use crate::wire::jsonrpc::Id;
 use bytes::Bytes;
 use flying::Flying;
 use heads::Heads;
@@ -67,8 +68,8 @@ pub enum Inbound {
     /// One text that may be a message. `headers` are those of the request that brought it, of which credentials and forwarded
     /// ones count; `None`: the client's own.
     Text { text: Bytes, headers: Option<HeaderMap> },
-    /// The beginning of one that was longer than `limits.body_bytes`.
-    TooLong(Bytes),
+    /// One that was longer than `limits.body_bytes` and is gone; the id of the request that it was.
+    TooLong(Option<Id>),
 }
 
 /// One client and its channel.

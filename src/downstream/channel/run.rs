@@ -50,7 +50,8 @@ impl Channel {
                 return Vec::new();
             }
             // Who does not read what it is told has to wait for itself.
-            let refuses = held.as_ref().is_some_and(|item| item.what.takes_a_place()) && self.out.capacity() > 0;
+            let refuses =
+                held.as_ref().is_some_and(|item| item.what.takes_a_place()) && self.out.capacity() > 0;
             tokio::select! {
                 biased;
                 () = self.gone.cancelled() => break,

@@ -144,7 +144,11 @@ impl Channel {
     }
 
     /// Another session in the place of `lost`, by whoever comes first; an error in words.
-    pub(super) async fn renew(&self, lost: &Standing, headers: Option<HeaderMap>) -> Result<Arc<Standing>, String> {
+    pub(super) async fn renew(
+        &self,
+        lost: &Standing,
+        headers: Option<HeaderMap>,
+    ) -> Result<Arc<Standing>, String> {
         let joined = {
             match self.sessions.current() {
                 Some(session) if session.number != lost.number => return Ok(session),
@@ -189,18 +193,24 @@ impl Channel {
                 }
                 Ok(None) => {
                     let status = messages.status.as_u16();
-                    return Err(format!("the session was lost; `initialize` was answered with HTTP status {status}"));
+                    return Err(format!(
+                        "the session was lost; `initialize` was answered with HTTP status {status}"
+                    ));
                 }
                 Err(broken) => return Err(format!("the session was lost; of another: {broken}")),
             }
         };
         let version = match &answer.reply {
-            Reply::Result(body) => {
-                body.object.first(&answer.text, "protocolVersion").and_then(|span| jsonrpc::string(&answer.text, span))
-            }
+            Reply::Result(body) => body
+                .object
+                .first(&answer.text, "protocolVersion")
+                .and_then(|span| jsonrpc::string(&answer.text, span)),
             Reply::Error(error) => {
                 let told = error.brief(&answer.text);
-                return Err(format!("the session was lost; of another the server says: {told} ({})", error.code));
+                return Err(format!(
+                    "the session was lost; of another the server says: {told} ({})",
+                    error.code
+                ));
             }
         };
         let revision = version.and_then(|version| LegacyRevision::parse(&version));

@@ -28,7 +28,10 @@ pub(super) enum What {
     /// The client's answer to what the server has asked.
     Answer(Bytes),
     /// The raw id of the request that is to stop.
-    Cancel { raw: Bytes, text: Bytes },
+    Cancel {
+        raw: Bytes,
+        text: Bytes,
+    },
     Array(Bytes),
     /// It is answered here.
     Say(Bytes),
@@ -69,10 +72,9 @@ impl Channel {
     pub(super) fn sort(&self, inbound: Inbound) -> Item {
         match inbound {
             Inbound::Text { text, headers } => Item { what: self.what(text), headers },
-            Inbound::TooLong(beginning) => {
+            Inbound::TooLong(id) => {
                 let limit = self.inner().limits.body_bytes;
                 let told = format!("the message is larger than {limit} bytes (limits.body_bytes)");
-                let id = jsonrpc::find_id(&beginning);
                 Item { what: self.refused(id, code::INVALID_REQUEST, &told), headers: None }
             }
         }
