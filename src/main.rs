@@ -68,31 +68,25 @@ async fn run(cli: Cli) -> Exit {
     }
 }
 
-async fn stdio(_loaded: config::Loaded) -> Exit {
-    eprintln!("mcp-janus: stdio: not there yet");
-    Exit::Failure
+async fn stdio(loaded: config::Loaded) -> Exit {
+    let (app, _logging) = match start(loaded).await {
+        Ok(started) => started,
+        Err(exit) => return exit,
+    };
+    exit(app.serve_stdio(tokio::io::stdin(), tokio::io::stdout()).await)
 }
 
 async fn serve(loaded: config::Loaded) -> Exit {
-    let logging = match telemetry::init(&loaded.config.log) {
-        Ok(logging) => logging,
-        Err(error) => return usage(&error),
-    };
-    loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     let upstreams: Vec<_> = loaded
         .config
         .upstreams
         .iter()
         .map(|upstream| (upstream.name.clone(), upstream.path.clone(), upstream.target.to_string()))
         .collect();
-    let app = match App::reaching(loaded.config, reach()).await {
-        Ok(app) => app,
-        Err(error) => return failure(&error),
+    let (app, _logging) = match start(loaded).await {
+        Ok(started) => started,
+        Err(exit) => return exit,
     };
-    app.metrics().watch_log(logging.dropped_lines());
-    if let Err(error) = app.shutdown().watch_signals() {
-        return failure(&error);
-    }
     let sockets = match app.bind().await {
         Ok(sockets) => sockets,
         Err(error) => return failure(&error),
@@ -105,7 +99,21 @@ async fn serve(loaded: config::Loaded) -> Exit {
     if let Some(admin) = &sockets.admin {
         tracing::info!("serving metrics at http://{}/metrics", admin.local_addr());
     }
-    match app.serve(sockets).await {
+    exit(app.serve(sockets).await)
+}
+
+/// The log, which goes to standard error, and the proxy, which minds signals from here on.
+async fn start(loaded: config::Loaded) -> Result<(App, telemetry::Logging), Exit> {
+    let logging = telemetry::init(&loaded.config.log).map_err(|error| usage(&error))?;
+    loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    let app = App::reaching(loaded.config, reach()).await.map_err(|error| failure(&error))?;
+    app.metrics().watch_log(logging.dropped_lines());
+    app.shutdown().watch_signals().map_err(|error| failure(&error))?;
+    Ok((app, logging))
+}
+
+fn exit(ending: Ending) -> Exit {
+    match ending {
         Ending::Drained => {
             tracing::info!("drained");
             Exit::Ok

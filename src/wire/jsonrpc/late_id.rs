@@ -1,7 +1,7 @@
-//! The id of an answer that is too long to be held, found while its text passes in pieces.
+//! The id of a message that is too long to be held, found while its text passes in pieces.
 //!
-//! Owns that alone, in constant memory; many servers write `id` last. What has a `method` is no answer and has no id here,
-//! since it would be an id of its sender's. Does not own what counts as too long.
+//! Owns that alone, in constant memory; many peers write `id` last. What has a `method` is a request, whose id is one of its
+//! sender's, and all else an answer, whose id is not. Does not own what counts as too long.
 
 use super::Id;
 use crate::wire::json::{Mark, ScanFault, Scanner, Span, unescape};
@@ -26,9 +26,9 @@ struct Found {
     taking: Taking,
     held: Vec<u8>,
     id: Option<Vec<u8>>,
-    method: bool,
-    /// Several ids, or one without end.
+    /// Several ids.
     void: bool,
+    method: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -68,10 +68,12 @@ impl LateId {
 
     /// The id, if there was one and the text is an answer as far as it was read.
     pub fn found(self) -> Option<Id> {
-        let Found { id, method, void, .. } = self.found;
-        let id = Bytes::from(id.filter(|_| !void && !method)?);
-        let all = Span::new(0, id.len());
-        Id::accept(&id, all)
+        if self.found.method { None } else { self.found.id() }
+    }
+
+    /// The id, if there was one and the text is a request.
+    pub fn of_request(self) -> Option<Id> {
+        if self.found.method { self.found.id() } else { None }
     }
 
     /// Whether the text is a notification as far as it was read: it has a method and no id.
@@ -81,6 +83,12 @@ impl LateId {
 }
 
 impl Found {
+    fn id(self) -> Option<Id> {
+        let id = Bytes::from(self.id.filter(|_| !self.void)?);
+        let all = Span::new(0, id.len());
+        Id::accept(&id, all)
+    }
+
     fn take(&mut self, bytes: &[u8]) {
         match self.taking {
             Taking::Nothing | Taking::BeforeId => {}
@@ -168,6 +176,25 @@ mod tests {
             let mut late = LateId::default();
             late.feed(text.as_bytes());
             assert_eq!(late.tells(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_request_has_an_id_of_its_own() {
+        let of_request = |text: &str| {
+            let mut late = LateId::default();
+            text.as_bytes().chunks(3).for_each(|piece| late.feed(piece));
+            late.of_request().map(|id| String::from_utf8_lossy(id.raw()).into_owned())
+        };
+        let table = [
+            (r#"{"method":"m","params":{"id":2},"jsonrpc":"2.0","id":1}"#, Some("1")),
+            (r#"{"id":"a","params":{},"method":"m"}"#, Some("\"a\"")),
+            (r#"{"id":5,"result":{}}"#, None),
+            (r#"{"id":5,"id":5,"method":"m"}"#, None),
+            (r#"{"method":"m"}"#, None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(of_request(text).as_deref(), expected, "{text}");
         }
     }
 

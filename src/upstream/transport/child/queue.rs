@@ -5,7 +5,6 @@
 //! written.
 
 use crate::wire::payload::Payload;
-use bytes::Bytes;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::Command;
-use crate::net::{Process, Processes, Reads, Writes};
+use crate::net::Processes;
 use crate::telemetry::metrics::Metrics;
 use crate::upstream::transport::peer;
 use crate::wire::jsonrpc::Id;
