@@ -6,7 +6,7 @@
 
 use super::super::Shared;
 use super::super::reply::{Refusal, UpstreamBody, content_type};
-use super::super::transport::{Body, RequestHead};
+use super::super::transport::{Body, RequestHead, Unanswered};
 use crate::exchange::{Fault, Principal};
 use crate::wire::headers::{ContentType, LAST_EVENT_ID, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use crate::wire::jsonrpc::{Id, code};
@@ -158,7 +158,8 @@ fn answer(carries: &Carries, response: Response<Body>) -> Result<Response<Upstre
         }
         Carries::Initialize(_) | Carries::Request(_) | Carries::Batch(_) => true,
     };
-    if fits {
+    let cancelled = response.extensions().get::<Unanswered>().is_some();
+    if fits || cancelled {
         return Ok(response.map(UpstreamBody::Streaming));
     }
     let form =

@@ -33,7 +33,7 @@ mod redirect_tests;
 
 pub use self::http::{HttpTransport, RequestHead, Speaker};
 pub use body::{Body, BoxError};
-pub use channel::Room;
+pub use channel::{Room, Unanswered};
 pub use error::{NoEndpoint, Phase, RedirectRefusal, SendError, TransportBuildError};
 
 pub(in crate::upstream) use self::http::Head;

@@ -393,7 +393,11 @@ impl Connection {
                 }
             },
             // It was cancelled in words.
-            Step::End(End::Done) => Ok(Answered { response: accepted(), error: false }),
+            Step::End(End::Done) => {
+                let mut response = accepted();
+                response.extensions_mut().insert(Unanswered);
+                Ok(Answered { response, error: false })
+            }
             Step::End(End::Lost(what)) => Err(NoAnswer::Send(SendError::Ended { what })),
             Step::End(End::TooLarge) => Err(NoAnswer::Send(SendError::TooLarge)),
         }
@@ -494,6 +498,10 @@ fn status(error: i64, modern: bool) -> StatusCode {
         _ => StatusCode::OK,
     }
 }
+
+/// Marks the response to a request that its own client has cancelled: there is no answer, and that is right.
+#[derive(Debug, Clone, Copy)]
+pub struct Unanswered;
 
 pub(super) fn accepted() -> Response<Body> {
     let mut response = Response::new(Body::Channel(ChannelBody::empty()));

@@ -16,6 +16,7 @@ mod rename;
 mod starts;
 mod stream;
 
+pub use connection::Unanswered;
 pub(super) use stream::ChannelBody;
 pub use stream::Room;
 
@@ -280,43 +281,37 @@ impl Host {
 
     async fn initialize(&self, head: &RequestHead, request: &Request) -> Result<Response<Body>, SendError> {
         let untold = self.untold().filter(|channel| channel.becomes_legacy(head.speaker));
-        let mut channel = match untold {
-            Some(channel) => channel,
-            None => match self.start_legacy(head).await {
-                Ok(channel) => channel,
-                Err(trouble) => return refused(trouble),
-            },
+        let opened = match untold {
+            Some(channel) => Ok(channel),
+            None => self.start_legacy(head).await,
         };
-        let mut answered = channel.legacy(request, &head.headers).await;
+        let mut opened = match opened {
+            Ok(channel) => Unclaimed { channel, claimed: false },
+            Err(trouble) => return refused(trouble),
+        };
+        let mut answered = opened.channel.legacy(request, &head.headers).await;
         let ended = matches!(answered, Err(NoAnswer::Over | NoAnswer::Send(SendError::Ended { .. })));
-        if ended && channel.was_probed() {
+        if ended && opened.channel.was_probed() {
             // The probe may have ended it, and nothing has been said in it but that (A15.1).
-            channel = match self.start_legacy(head).await {
+            opened.channel = match self.start_legacy(head).await {
                 Ok(channel) => channel,
                 Err(trouble) => return refused(trouble),
             };
-            answered = channel.legacy(request, &head.headers).await;
+            answered = opened.channel.legacy(request, &head.headers).await;
         }
         let Ok(Answered { mut response, error: false }) = answered else {
-            self.not_initialized(&channel);
             return self.settle(answered, &head.headers, Some(&request.id));
         };
         let id = format!("{}{}", self.mark, random());
         if let Ok(value) = HeaderValue::try_from(&id) {
             response.headers_mut().insert(HeaderName::from_static(MCP_SESSION_ID), value);
         }
-        self.sessions.insert(id, channel.clone());
-        if channel.is_over() {
-            self.forget(&channel);
+        opened.claimed = true;
+        self.sessions.insert(id, opened.channel.clone());
+        if opened.channel.is_over() {
+            self.forget(&opened.channel);
         }
         Ok(response)
-    }
-
-    /// A server that does not initialize is of no use here, unless it has turned out to be a modern one.
-    fn not_initialized(&self, channel: &Arc<Connection>) {
-        if channel.mode() != Mode::Modern {
-            channel.end();
-        }
     }
 
     async fn start_legacy(&self, head: &RequestHead) -> Result<Arc<Connection>, Trouble> {
@@ -434,6 +429,21 @@ impl Host {
             tracing::info!(upstream = %self.setting.upstream, "the server has answered server/discover after all");
             channel.becomes_modern();
             *self.late.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        }
+    }
+}
+
+/// A channel that is nobody's unless `initialize` succeeds in it; ended with this, unless its server has turned out to be a
+/// modern one.
+struct Unclaimed {
+    channel: Arc<Connection>,
+    claimed: bool,
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if !self.claimed && self.channel.mode() != Mode::Modern {
+            self.channel.end();
         }
     }
 }
