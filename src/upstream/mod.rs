@@ -147,6 +147,11 @@ impl Upstream {
         Ok(Self { settings, era, legacy, modern, metrics, shared })
     }
 
+    /// Which transport the server has, as far as that is known, in words for people.
+    pub fn transport(&self) -> &'static str {
+        self.shared.transport.name()
+    }
+
     /// Ends all that is open at the server, and resolves when it is over: sessions first, then what they ran in.
     pub async fn close(&self) {
         // A session whose end cannot be told is over with what it ran in.

@@ -87,9 +87,19 @@ struct Waiting {
     asked: Asked,
 }
 
+impl Waiting {
+    /// Its answer will not come.
+    fn lose(self, end: End) {
+        let id = self.asked.caller.as_ref().map_or(&self.asked.id, Id::raw).clone();
+        self.tail.lose(id, end);
+    }
+}
+
 /// What is known of a request.
 struct Asked {
     serial: u64,
+    /// As it stands in the channel.
+    id: Bytes,
     /// The caller's, where ours stand in the channel.
     caller: Option<Id>,
     token: Option<Token>,
@@ -191,6 +201,7 @@ impl Connection {
             let (line, token) = rename::request(request, &id);
             let asked = Asked {
                 serial: state.serial,
+                id: id.raw().clone(),
                 caller: Some(request.id.clone()),
                 token_key: token.is_some().then(|| id.raw().clone()),
                 token,
@@ -461,6 +472,7 @@ fn own(state: &mut State, request: &Request) -> (Bytes, Asked) {
     let token = request.params.meta().and_then(|meta| meta.first(&request.text, meta::PROGRESS_TOKEN));
     let asked = Asked {
         serial: state.serial,
+        id: request.id.raw().clone(),
         caller: None,
         token: None,
         token_key: token.map(|span| key(span.of(&request.text))),
@@ -555,7 +567,7 @@ impl Inbox for Arc<Connection> {
     fn too_long(&self, id: Option<Id>) {
         let waiting = id.and_then(|id| self.lock().remove(&key(id.raw())));
         match waiting {
-            Some(waiting) => waiting.tail.end(End::TooLarge),
+            Some(waiting) => waiting.lose(End::TooLarge),
             None => {
                 self.setting.metrics.not_a_message();
                 tracing::warn!(upstream = %self.setting.upstream, "a message longer than `message_bytes` is left out; it answers no request that is known");
@@ -573,9 +585,7 @@ impl Inbox for Arc<Connection> {
             (waiting, state.told.take(), state.answered, state.probed && state.mode == Mode::Untold)
         };
         tracing::debug!(upstream = %self.setting.upstream, %why, pending = waiting.len(), "a channel to the server is over");
-        for waiting in waiting {
-            waiting.tail.end(End::Lost(self.setting.kind.name()));
-        }
+        waiting.into_iter().for_each(|waiting| waiting.lose(End::Lost(self.setting.kind.name())));
         if let Some(told) = told {
             told.end(End::Done);
         }
@@ -669,7 +679,8 @@ impl Connection {
                 let taken = waiting.tail.offer(text, room);
                 if !taken {
                     // What is missed is missed for good: whoever listens finds out by the end, and begins anew.
-                    waiting.tail.end(End::Lost("the subscription's reader was too slow; it"));
+                    let id = caller.raw().clone();
+                    waiting.tail.lose(id, End::Lost("the subscription, whose reader was too slow,"));
                 }
                 taken
             }
@@ -758,7 +769,7 @@ impl Connection {
         }
         drop(state);
         if let Some(lost) = lost {
-            lost.tail.end(End::Lost("the upstream server's answer is no JSON-RPC message; it"));
+            lost.lose(End::Lost("the upstream server's answer, which is no JSON-RPC message,"));
         }
     }
 }

@@ -13,6 +13,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
+use crate::wire::json::Span;
+use crate::wire::jsonrpc::{self, Id, code};
 use crate::wire::sse;
 
 /// How much may wait in one queue: `limits.events` and `limits.event_bytes`.
@@ -48,6 +50,8 @@ struct Queue {
     bytes: usize,
     /// Answers that are still to come.
     awaited: usize,
+    /// Ids of requests whose answers will not come, as their callers wrote them.
+    lost: Vec<Bytes>,
     last: Standing,
     end: Option<End>,
     waker: Option<Waker>,
@@ -104,6 +108,12 @@ impl Tail {
         queue.wake();
     }
 
+    /// The answer to the request of this id will not come, and nothing else.
+    pub(super) fn lose(&self, id: Bytes, end: End) {
+        lock(&self.0).lost.push(id);
+        self.end(end);
+    }
+
     /// Nothing more comes. What waits is read first.
     pub(super) fn end(&self, end: End) {
         let mut queue = lock(&self.0);
@@ -153,6 +163,13 @@ impl Head {
         Poll::Pending
     }
 
+    /// The next of the requests whose answer will not come.
+    fn lost(&mut self) -> Option<Id> {
+        let id = lock(&self.queue).lost.pop()?;
+        let all = Span::new(0, id.len());
+        Id::accept(&id, all)
+    }
+
     pub(super) async fn next(&mut self) -> Step {
         std::future::poll_fn(|cx| self.poll(cx)).await
     }
@@ -176,15 +193,6 @@ impl Drop for Head {
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     // Nothing in here panics half-way.
     queue.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Why an event stream broke off.
-#[derive(Debug, thiserror::Error)]
-enum BrokenOff {
-    #[error("{0} ended")]
-    Lost(&'static str),
-    #[error("the answer is larger than the limit `message_bytes`")]
-    TooLarge,
 }
 
 pub struct ChannelBody(Kind);
@@ -234,12 +242,20 @@ impl http_body::Body for ChannelBody {
             }
             Step::End(end) => end,
         };
+        // Its head is out, so whoever waits is told in band, under the id that was sent (C56).
+        if let Some(id) = head.lost() {
+            let told = match end {
+                End::Done => "the request was given up".to_owned(),
+                End::Lost(what) => format!("{what} ended before an answer; the request may have run"),
+                End::TooLarge => "the answer is larger than the limit `message_bytes`".to_owned(),
+            };
+            let mut event = BytesMut::new();
+            let error = jsonrpc::error(Some(&id), code::INTERNAL_ERROR, &told, None);
+            sse::encode_data(&mut event, &[error]);
+            return Poll::Ready(Some(Ok(Frame::data(event.freeze()))));
+        }
         *over = true;
-        Poll::Ready(match end {
-            End::Done => None,
-            End::Lost(what) => Some(Err(BrokenOff::Lost(what).into())),
-            End::TooLarge => Some(Err(BrokenOff::TooLarge.into())),
-        })
+        Poll::Ready(None)
     }
 
     fn is_end_stream(&self) -> bool {
