@@ -68,11 +68,17 @@ async fn run(cli: Cli) -> Exit {
     }
 }
 
+/// Standard output belongs to messages alone: what is to be said goes to the log.
 async fn stdio(loaded: config::Loaded) -> Exit {
+    let served =
+        loaded.config.upstreams.first().map(|upstream| (upstream.name.clone(), upstream.target.to_string()));
     let (app, _logging) = match start(loaded).await {
         Ok(started) => started,
         Err(exit) => return exit,
     };
+    if let Some((name, target)) = served {
+        tracing::info!("serving the host on stdio for upstream {name} at {target}");
+    }
     exit(app.serve_stdio(tokio::io::stdin(), tokio::io::stdout()).await)
 }
 

@@ -8,7 +8,7 @@ use super::deliver::UNBOUNDED;
 use super::messages::Messages;
 use super::{Channel, FAREWELL};
 use crate::wire::headers::MCP_SESSION_ID;
-use crate::wire::jsonrpc::{self, Id, Message, Reply, Request, Response};
+use crate::wire::jsonrpc::{self, Message, Reply, Request, Response};
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -33,7 +33,6 @@ pub(super) struct Standing {
     /// Counts the sessions of this channel, those that were opened anew too.
     pub(super) number: u64,
     initialize: Bytes,
-    initialize_id: Id,
     /// The host's `notifications/initialized`, once it was accepted.
     pub(super) initialized: Option<Bytes>,
     /// The host has begun another, or has gone.
@@ -130,7 +129,6 @@ pub(super) fn standing(request: &Request, id: Option<HeaderValue>, answer: &Resp
         revision: version.and_then(|version| LegacyRevision::parse(&version)),
         number: 0,
         initialize: request.text.clone(),
-        initialize_id: request.id.clone(),
         initialized: None,
         over: CancellationToken::new(),
     })

@@ -405,10 +405,10 @@ impl Host {
 
     /// A channel is over. `useful`: it has answered, or it was asked nothing but the probe.
     fn ended(&self, channel: &Arc<Connection>, useful: bool) {
-        if useful {
-            self.starts.worked()
-        } else {
-            self.starts.failed()
+        match self.setting.kind {
+            Kind::Process if !useful => self.starts.failed(),
+            Kind::Process => self.starts.worked(),
+            Kind::EventStream => {}
         }
         self.forget(channel);
     }
