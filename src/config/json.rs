@@ -36,7 +36,7 @@ const BOM: char = '\u{feff}';
 /// The same text with blanks in the place of comments and superfluous commas, so that places in it stay what they are.
 fn plain(text: &str) -> String {
     let mut out: Vec<u8> = text.as_bytes().to_vec();
-    let (mut at, mut comma) = (0, None);
+    let (mut at, mut comma, mut before) = (0, None, b'[');
     while let Some(byte) = out.get(at).copied() {
         let rest = &text.as_bytes()[at..];
         let length = match byte {
@@ -50,10 +50,13 @@ fn plain(text: &str) -> String {
         let end = (at + length).min(out.len());
         match byte {
             b'/' if length > 1 => blank(&mut out[at..end]),
-            b',' => comma = Some(at),
+            b',' => comma = (!b"[{,:".contains(&before)).then_some(at),
             b'}' | b']' => comma.take().into_iter().for_each(|comma| out[comma] = b' '),
             other if other.is_ascii_whitespace() => {}
             _ => comma = None,
+        }
+        if !(byte.is_ascii_whitespace() || byte == b'/') {
+            before = byte;
         }
         at = end;
     }
@@ -168,7 +171,7 @@ mod tests {
         for (text, place) in [
             ("{ /* a\n\n */ \"a\": }", "line 3, column 10"),
             ("{\"a\": 1,, \"b\": 2}", "line 1, column 9"),
-            ("[,]", "line 1, column 3"),
+            ("[,]", "line 1, column 2"),
             ("{\"a\": \"abcdef", "line 1, column 13"),
             ("{\"a\": /* abcdef", "line 1, column 15"),
             ("", "line 1, column 1"),

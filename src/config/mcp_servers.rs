@@ -243,17 +243,16 @@ fn transport_of(
     name: &str,
     file: &mut Entries,
 ) -> Result<Leaf, ConfigError> {
-    let (key, given) = match (kind, transport) {
-        (None, None) => return Ok(None),
-        (Some(kind), Some(transport)) if kind != transport => {
-            let accepted = "the same as `type`, or one of the two alone";
-            return Err(ConfigError::value(&format!("{at}.transport"), &transport, accepted));
-        }
-        (Some(value), _) => ("type", value),
-        (None, Some(value)) => ("transport", value),
-    };
+    let differ = matches!((&kind, &transport), (Some(kind), Some(transport)) if kind != transport);
+    let key = if differ || kind.is_none() { "transport" } else { "type" };
     if let Some((_, kind)) = file.names.get_mut(name) {
         *kind = key;
+    }
+    let at = format!("{at}.transport");
+    let given = if differ { transport } else { kind.or(transport) };
+    let Some(given) = given else { return Ok(None) };
+    if differ {
+        return Err(ConfigError::value(&at, &given, "the same as `type`, or one of the two alone"));
     }
     let word = given.as_str().unwrap_or_default().to_ascii_lowercase().replace(['-', '_'], "");
     let ours = match (word.as_str(), &raw.url, &raw.command) {
@@ -267,7 +266,7 @@ fn transport_of(
                 Some(_) => "\"http\", \"streamable-http\" or \"sse\" for a server with a `url`",
                 None => "\"stdio\" for a server with a `command`",
             };
-            return Err(ConfigError::value(&format!("{at}.transport"), &given, accepted));
+            return Err(ConfigError::value(&at, &given, accepted));
         }
     };
     Ok(ours.map(|word| Value::String(word.to_owned())))

@@ -29,7 +29,11 @@ mod explained_tests;
 #[cfg(test)]
 mod load_tests;
 #[cfg(test)]
+mod mcp_servers_tests;
+#[cfg(test)]
 mod target_tests;
+#[cfg(test)]
+mod wrong_tests;
 
 pub use error::ConfigError;
 pub use flags::{
@@ -38,6 +42,7 @@ pub use flags::{
 };
 pub use load::{Loaded, load_any, load_file, load_one};
 pub use mcp_servers::{load_mcp_server, load_mcp_servers};
+pub use secrets::{Secret, SessionKey};
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -413,46 +418,4 @@ pub enum Affinity {
     Header(String),
     /// `meta:KEY`, a key of `params._meta`
     Meta(String),
-}
-
-/// 32 bytes that never appear in logs, errors or `check`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SessionKey([u8; 32]);
-
-impl SessionKey {
-    pub fn new(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes themselves; the caller must not print them.
-    pub fn expose(&self) -> &[u8; 32] {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for SessionKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("[redacted]")
-    }
-}
-
-/// A value that never appears in logs, errors or `check`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    pub fn new(value: impl Into<String>) -> Self {
-        Self(value.into())
-    }
-
-    /// The value itself; the caller must not print it.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("[redacted]")
-    }
 }

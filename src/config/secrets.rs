@@ -1,7 +1,7 @@
 //! Values that must not be shown: written in place, from the environment (`substitute`), or as `file:PATH`.
 //!
-//! Owns the reading of secret files and the check that the value can stand in a header, can go to a program, or is a key. No
-//! error shows a value.
+//! Owns the types that hold them, the reading of secret files, and the check that the value can stand in a header, can go to a
+//! program, or is a key. No error shows a value.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +14,48 @@ use toml::Value;
 
 use super::error::ConfigError;
 use super::net::is_header_value;
-use super::{Secret, SessionKey};
+
+/// 32 bytes that never appear in logs, errors or `check`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SessionKey([u8; 32]);
+
+impl SessionKey {
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes themselves; the caller must not print them.
+    pub fn expose(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for SessionKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+/// A value that never appears in logs, errors or `check`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value itself; the caller must not print it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
 
 const PREFIX: &str = "file:";
 /// A header value beyond this would not get through most servers; and a wrong file name is told early.
