@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +22,7 @@ enum Order {
     Out(Vec<u8>),
     Err(Vec<u8>),
     Exit(u8),
+    CloseOutput,
 }
 
 #[derive(Default)]
@@ -90,7 +91,7 @@ impl Running {
             more: Notify::new(),
         });
         tokio::spawn(write(Arc::clone(&running), ordered, output, errors));
-        let child = Child { running: Arc::clone(&running), input: BufReader::new(input) };
+        let child = Child { running: Arc::clone(&running), input: BufReader::new(input), gate: None };
         (running, child)
     }
 
@@ -175,6 +176,16 @@ impl Running {
     /// It exits by itself, once it has written everything.
     pub fn exit(&self, code: u8) {
         let _ = self.orders.send(Order::Exit(code));
+    }
+
+    /// Its standard output ends; it goes on.
+    pub fn close_output(&self) {
+        let _ = self.orders.send(Order::CloseOutput);
+    }
+
+    /// A child of its own holds its standard output open when it has ended, until their group is killed.
+    pub fn leaves_output_open(&self) {
+        self.leaves_output.store(true, Ordering::SeqCst);
     }
 
     /// `kill -9` by somebody else.
@@ -274,6 +285,7 @@ impl Running {
 pub struct Child {
     running: Arc<Running>,
     input: BufReader<DuplexStream>,
+    gate: Option<Arc<Semaphore>>,
 }
 
 impl Child {
@@ -283,6 +295,9 @@ impl Child {
 
     /// The next line; `None` at the end of its input.
     pub async fn line(&mut self) -> Option<String> {
+        if let Some(gate) = &self.gate {
+            gate.acquire().await.expect("an open gate").forget();
+        }
         let mut bytes = Vec::new();
         let _ = self.input.read_until(b'\n', &mut bytes).await;
         let ends = bytes.pop_if(|last| *last == b'\n').is_some();
@@ -327,9 +342,9 @@ impl Child {
         self.running.ignores_term.store(true, Ordering::SeqCst);
     }
 
-    /// A child of its own holds its standard output open when it has ended, until their group is killed.
-    pub fn leave_output_open(&self) {
-        self.running.leaves_output.store(true, Ordering::SeqCst);
+    /// From now on it reads a line only where there is a permit.
+    pub fn gated(&mut self, gate: Arc<Semaphore>) {
+        self.gate = Some(gate);
     }
 
     /// Something else that it does, and that ends with it.
@@ -342,28 +357,32 @@ impl Child {
 async fn write(
     running: Arc<Running>,
     mut ordered: mpsc::UnboundedReceiver<Order>,
-    mut output: DuplexStream,
+    output: DuplexStream,
     mut errors: DuplexStream,
 ) {
+    let mut output = Some(output);
     let over = running.over.clone();
     let writing = async {
         while let Some(order) = ordered.recv().await {
             // Who is not read any more goes on all the same.
             match order {
                 Order::Out(bytes) => {
-                    let _ = output.write_all(&bytes).await;
+                    if let Some(output) = &mut output {
+                        let _ = output.write_all(&bytes).await;
+                    }
                     running.unwritten.fetch_sub(bytes.len(), Ordering::SeqCst);
                 }
                 Order::Err(bytes) => {
                     let _ = errors.write_all(&bytes).await;
                     running.unwritten.fetch_sub(bytes.len(), Ordering::SeqCst);
                 }
+                Order::CloseOutput => output = None,
                 Order::Exit(code) => running.end(&format!("exit status: {code}")),
             }
         }
     };
     over.run_until_cancelled(writing).await;
     if running.leaves_output.load(Ordering::SeqCst) && running.kills().is_empty() {
-        running.state.lock().unwrap().left = Some(output);
+        running.state.lock().unwrap().left = output;
     }
 }

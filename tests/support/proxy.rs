@@ -69,6 +69,15 @@ impl Proxy {
         self.app.shutdown().finished().await;
     }
 
+    /// The end as `serve` does it: what runs comes to its end, then sessions and processes are ended.
+    pub async fn end(&self) {
+        self.drain();
+        self.finished().await;
+        for upstream in self.app.relay().upstreams() {
+            upstream.legacy.close().await;
+        }
+    }
+
     /// The first upstream, for what it holds.
     pub fn upstream(&self) -> &mcp_janus::upstream::Upstream {
         &self.app.relay().upstreams()[0]
