@@ -213,7 +213,7 @@ fn is_id(raw: &str) -> bool {
     raw.starts_with('"') || integer(raw.strip_prefix('-').unwrap_or(raw))
 }
 
-fn assert_modern_notification(message: &Value, context: &str) {
+pub fn assert_modern_notification(message: &Value, context: &str) {
     assert_only(message.as_object().expect("an object"), &["jsonrpc", "method", "params"], context);
     assert_eq!(message["jsonrpc"], "2.0", "{context}");
     let params = &message["params"];

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::DuplexStream;
@@ -45,6 +46,7 @@ pub struct Programs(Arc<Table>);
 struct Table {
     known: Mutex<HashMap<String, Entry>>,
     started: Mutex<Vec<Arc<Running>>>,
+    forgotten: AtomicUsize,
     attempts: Mutex<Vec<(String, Instant)>>,
     faults: Arc<Mutex<Vec<String>>>,
     more: Notify,
@@ -96,7 +98,7 @@ impl Programs {
         let (stderr, errors) = tokio::io::duplex(PIPE);
         let mut started = self.0.started.lock().unwrap();
         let faults = Arc::clone(&self.0.faults);
-        let named = Named { n: started.len() + 1, name: name.to_owned(), args, env, cwd };
+        let named = Named { n: self.0.forgotten.load(Ordering::SeqCst) + started.len() + 1, name: name.to_owned(), args, env, cwd };
         let (running, child) = Running::start(named, input, output, errors, faults);
         started.push(Arc::clone(&running));
         drop(started);
@@ -108,6 +110,14 @@ impl Programs {
     /// Every process that was started, in order.
     pub fn all(&self) -> Vec<Arc<Running>> {
         self.0.started.lock().unwrap().clone()
+    }
+
+    /// Lets go of those that have ended, with what they have read; numbers go on.
+    pub fn forget_ended(&self) {
+        let mut started = self.0.started.lock().unwrap();
+        let before = started.len();
+        started.retain(|one| one.is_alive());
+        self.0.forgotten.fetch_add(before - started.len(), Ordering::SeqCst);
     }
 
     /// Those of this name.

@@ -1,63 +1,15 @@
-//! The matrix: one body of checks for every pair of client era, server era and transport.
+//! What only Streamable HTTP on both sides can tell: status codes, headers, the ends of sessions and of streams.
 //!
-//! Owns the list of all cells, each either run or named with the reason why it is not. A feature that works in one
-//! cell only shows here. Details of a translation are in `vectors`.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+//! Owns the bodies of checks for every pair of eras over this transport. What holds over every transport is in `scenes`.
 
-mod support;
-
-use support::{
-    Ask, Calls, Gets, LegacyServer, Listener, ModernServer, Net, Old, Proxy, Reply, Round, Upstream, call,
-    json, list, listen,
+use crate::ERAS;
+use crate::support::{
+    self, Ask, Calls, Era, Gets, LegacyServer, Listener, ModernServer, Net, Old, Proxy, Reply, Round,
+    Upstream, call, json, list, listen,
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Era {
-    Modern,
-    Legacy(&'static str),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Transport {
-    Http,
-    /// The legacy HTTP with Server-Sent Events of 2024-11-05.
-    HttpSse,
-    Stdio,
-}
-
-/// What is done about a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
-    Runs,
-    /// The pair cannot exist.
-    Inapplicable(&'static str),
-    /// The proxy refuses the pair with an error that says so.
-    NotServed(&'static str),
-}
-
-const ERAS: [Era; 5] = [
-    Era::Modern,
-    Era::Legacy("2025-11-25"),
-    Era::Legacy("2025-06-18"),
-    Era::Legacy("2025-03-26"),
-    Era::Legacy("2024-11-05"),
-];
-const TRANSPORTS: [Transport; 3] = [Transport::Http, Transport::HttpSse, Transport::Stdio];
-
-fn cell(client: Era, server: Era, transport: Transport) -> Cell {
-    match (client, server, transport) {
-        (_, Era::Modern, Transport::HttpSse) => {
-            Cell::Inapplicable("HTTP+SSE was gone before the modern revision")
-        }
-        (_, _, Transport::HttpSse) => Cell::NotServed("HTTP+SSE servers are not reached yet"),
-        (_, _, Transport::Stdio) => Cell::NotServed("stdio servers are not started yet"),
-        (Era::Modern | Era::Legacy(_), Era::Modern | Era::Legacy(_), Transport::Http) => Cell::Runs,
-    }
-}
-
-fn cells() -> Vec<(Era, Era, Transport)> {
-    let pairs = ERAS.iter().flat_map(|c| ERAS.iter().map(move |s| (*c, *s)));
-    pairs.flat_map(|(c, s)| TRANSPORTS.iter().map(move |t| (c, s, *t))).collect()
+fn pairs() -> impl Iterator<Item = (Era, Era)> {
+    ERAS.into_iter().flat_map(|client| ERAS.map(|server| (client, server)))
 }
 
 async fn start(server: Era) -> (Proxy, Upstream) {
@@ -193,12 +145,11 @@ async fn hearing(client: &'static str, server: Era) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_cell_that_runs_carries_subscriptions() {
-    for (client, server, transport) in cells() {
-        match (cell(client, server, transport), client) {
-            (Cell::Runs, Era::Modern) => listening(server).await,
-            (Cell::Runs, Era::Legacy(version)) => hearing(version, server).await,
-            (Cell::Inapplicable(_) | Cell::NotServed(_), _) => {}
+async fn every_pair_carries_subscriptions() {
+    for (client, server) in pairs() {
+        match client {
+            Era::Modern => listening(server).await,
+            Era::Legacy(version) => hearing(version, server).await,
         }
     }
 }
@@ -304,11 +255,8 @@ async fn legacy_asks_legacy(client: &'static str, server: &'static str, lines: &
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_cell_that_runs_carries_questions() {
-    for (client, server, transport) in cells() {
-        if cell(client, server, transport) != Cell::Runs {
-            continue;
-        }
+async fn every_pair_carries_questions() {
+    for (client, server) in pairs() {
         for lines in ["", "session = { shield = true }"] {
             asking(client, server, lines).await;
         }
@@ -316,10 +264,8 @@ async fn every_cell_that_runs_carries_questions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_cell_that_runs() {
-    let running: Vec<_> = cells().into_iter().filter(|(c, s, t)| cell(*c, *s, *t) == Cell::Runs).collect();
-    assert_eq!(running.len(), 5 * 5);
-    for (client, server, _) in running {
+async fn every_pair() {
+    for (client, server) in pairs() {
         for lines in ["", "session = { shield = true }"] {
             body(client, server, lines).await;
         }
@@ -328,8 +274,8 @@ async fn every_cell_that_runs() {
 
 #[tokio::test(start_paused = true)]
 async fn d83_every_legacy_client_of_a_modern_server_may_be_told_the_version() {
-    for (client, server, transport) in cells() {
-        let (Era::Legacy(version), Era::Modern, Transport::Http) = (client, server, transport) else {
+    for (client, server) in pairs() {
+        let (Era::Legacy(version), Era::Modern) = (client, server) else {
             continue;
         };
         let (proxy, up) = start_with(server, "legacy_clients = false").await;
@@ -346,23 +292,4 @@ async fn d83_every_legacy_client_of_a_modern_server_may_be_told_the_version() {
         // The proxy's question, and whether the server serves such clients itself.
         assert_eq!(up.briefs(), ["server/discover", "initialize"], "{client:?} {server:?}");
     }
-}
-
-#[test]
-fn every_other_cell_has_its_reason() {
-    let mut counts = [0; 3];
-    for (client, server, transport) in cells() {
-        match cell(client, server, transport) {
-            Cell::Runs => counts[0] += 1,
-            Cell::Inapplicable(reason) => {
-                assert!(!reason.is_empty());
-                counts[1] += 1;
-            }
-            Cell::NotServed(reason) => {
-                assert!(!reason.is_empty());
-                counts[2] += 1;
-            }
-        }
-    }
-    assert_eq!(counts, [25, 5, 45], "{} cells in all", ERAS.len() * ERAS.len() * TRANSPORTS.len());
 }

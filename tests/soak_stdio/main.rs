@@ -1,0 +1,154 @@
+//! A soak of bounded length: hundreds of clients of both eras over HTTP in front of a server that is a program, whose processes
+//! are killed, exit and cannot be started for a while; clients call, are asked, listen, cancel, and go away in the middle.
+//!
+//! Holds the proxy to invariants 1, 2, 3 and 5 for children: every call has one end, under its own id and with its own content,
+//! and runs once at most; there are never more processes than may be; when everybody has gone nothing is left: no process, no
+//! session, every gauge is at zero and memory does not grow from round to round. Time is paused; the choices come from a fixed
+//! seed. `server` is the program, `clients` what the clients do.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod clients;
+mod server;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use support::leftovers::{resident_kib, standing};
+use support::{Choice, Era, Net, Proxy, pass};
+
+const ROUNDS: u64 = 6;
+/// Clients of a round, a third of them modern.
+const CLIENTS: u64 = 120;
+const PROCESSES: usize = 40;
+/// What the process may have grown by between the third round and the last, in KiB; one call in ten that is kept would not
+/// show less.
+const GROWTH: u64 = 8 * 1024;
+
+/// What the server has seen and what the clients have got.
+#[derive(Default)]
+pub struct Ledger {
+    /// How often each call was begun, and with the answers of each of its rounds.
+    pub ran: Mutex<HashMap<String, usize>>,
+    pub calls: AtomicU64,
+    pub answered: AtomicU64,
+    pub failed: AtomicU64,
+    /// Given up by its client, in words or without.
+    pub left: AtomicU64,
+    pub questions: AtomicU64,
+    pub changes: AtomicU64,
+    pub turned_away: AtomicU64,
+    /// What failed calls were told, and how often.
+    pub told: Mutex<BTreeMap<String, usize>>,
+}
+
+impl Ledger {
+    pub fn fails(&self, told: &str) {
+        *self.told.lock().unwrap().entry(told.to_owned()).or_default() += 1;
+    }
+
+    pub fn one(&self, counter: fn(&Self) -> &AtomicU64) {
+        counter(self).fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn count(&self, counter: fn(&Self) -> &AtomicU64) -> u64 {
+        counter(self).load(Ordering::Relaxed)
+    }
+}
+
+/// What befalls the processes while there are clients.
+async fn trouble(net: Net, era: Era, ledger: Arc<Ledger>, seed: u64) {
+    let mut choice = Choice::of(seed);
+    loop {
+        choice.pause(1200).await;
+        let alive = net.programs().alive();
+        assert!(alive.len() <= PROCESSES, "{} processes", alive.len());
+        if alive.is_empty() {
+            continue;
+        }
+        let one = &alive[choice.below(alive.len() as u64) as usize];
+        match choice.below(8) {
+            0 => one.exit(0),
+            1 => one.exit(1),
+            2 => one.say("half a line that no"),
+            3 => one.complain(b"something on standard error\n"),
+            4 => {
+                net.programs().fail("server", io::ErrorKind::NotFound);
+                choice.pause(400).await;
+                server::put(&net, era, &ledger);
+            }
+            5 => alive.iter().for_each(|one| one.dies()),
+            _ => one.dies(),
+        }
+    }
+}
+
+async fn soak(era: Era) {
+    let net = Net::new();
+    let ledger = Arc::new(Ledger::default());
+    server::put(&net, era, &ledger);
+    let toml = format!(
+        "[upstream.up]\ncommand = \"server\"\nlimits = {{ max_processes = {PROCESSES} }}\n\
+         timeouts = {{ request = \"30s\", answer = \"20s\" }}\nsession = {{ idle = \"2m\" }}\n"
+    );
+    let proxy = Arc::new(Proxy::configured(&net, &toml).await);
+    let (mut sizes, mut started) = (Vec::new(), 0);
+    for round in 0..ROUNDS {
+        // The record of requests that the peer keeps is not the proxy's.
+        server::put(&net, era, &ledger);
+        let troubles = tokio::spawn(trouble(net.clone(), era, ledger.clone(), round + 3));
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|n| clients::client(proxy.clone(), ledger.clone(), round * CLIENTS + n + 1))
+            .map(tokio::spawn)
+            .collect();
+        for client in clients {
+            client.await.expect("no client fails");
+        }
+        troubles.abort();
+        server::put(&net, era, &ledger);
+        // Longer than `session.idle` and every timeout of a call: whatever is still there stays.
+        pass(3_600_000).await;
+        let alive: Vec<_> = net.programs().alive().iter().map(|one| (one.n, one.briefs())).collect();
+        assert!(alive.is_empty(), "round {round}: processes that nobody uses: {alive:?}");
+        net.programs().over().await;
+        assert_eq!(proxy.sessions(), 0, "round {round}");
+        assert_eq!(standing(&proxy.metrics()), [] as [String; 0], "round {round}");
+        started += net.programs().all().len();
+        net.programs().forget_ended();
+        sizes.push(resident_kib());
+    }
+    let (answered, failed, left) =
+        (ledger.count(|it| &it.answered), ledger.count(|it| &it.failed), ledger.count(|it| &it.left));
+    println!(
+        "{era:?}: {answered} answered, {failed} failed, {left} left, {} questions, {} changes, {} turned away, \
+         {started} processes; resident KiB {sizes:?}",
+        ledger.count(|it| &it.questions),
+        ledger.count(|it| &it.changes),
+        ledger.count(|it| &it.turned_away),
+    );
+    for (told, times) in ledger.told.lock().unwrap().iter() {
+        println!("{times:5} x {told}");
+    }
+    let ran = ledger.ran.lock().unwrap();
+    let twice: Vec<_> = ran.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "ran more than once: {twice:?}");
+    assert_eq!(answered + failed + left, ledger.count(|it| &it.calls), "every call has one end");
+    assert!(answered > ledger.count(|it| &it.calls) / 2 && failed > 0 && left > 0);
+    assert!(ledger.count(|it| &it.questions) > 100 && ledger.count(|it| &it.changes) > 50);
+    let (early, late) = (sizes[2], sizes[ROUNDS as usize - 1]);
+    assert!(late <= early + GROWTH, "resident KiB after each round: {sizes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn inv5_nothing_of_legacy_children_is_lost_doubled_or_left_over() {
+    soak(Era::Legacy("2025-11-25")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn inv5_nothing_of_modern_children_is_lost_doubled_or_left_over() {
+    soak(Era::Modern).await;
+}

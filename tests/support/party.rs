@@ -1,0 +1,409 @@
+//! A client of either era over any transport; it hears everything that comes, wherever it comes, and all of it is checked.
+//!
+//! Owns how requests, answers and cancellations go out over each transport. Does not own what a test asks or expects, nor the
+//! rules of messages (`shape`, `shape_down`).
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::task::JoinHandle;
+
+use super::shape_down::{View, answer as is_answer};
+use super::shape_down_asks::question as is_question;
+use super::{Answer, Ask, Ear, Host, Old, OldSse, Proxy, Said, Value, call, rpc, shape};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    Modern,
+    Legacy(&'static str),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    Http,
+    /// The legacy HTTP with Server-Sent Events of 2024-11-05.
+    HttpSse,
+    /// The client has launched the proxy, or the proxy the server.
+    Stdio,
+}
+
+/// What every client can be asked; the same for all, so that its calls share one session.
+pub const CAPS: &str = r#"{"sampling":{},"roots":{}}"#;
+/// A bound of the proxy is reached; the one status of 500 and more that a legacy client gets.
+const BUSY: u16 = 503;
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+pub struct Party {
+    pub era: Era,
+    pub ear: Ear,
+    proxy: Arc<Proxy>,
+    token: Option<String>,
+    way: Way,
+    asked: Mutex<Vec<Asked>>,
+    /// By raw id, over HTTP: who reads the response.
+    reading: Mutex<HashMap<String, JoinHandle<()>>>,
+    stream: Mutex<Option<JoinHandle<()>>>,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Raw ids of requests that were given up.
+    given_up: Mutex<Vec<String>>,
+    /// It was told that its session is not known.
+    lost: AtomicBool,
+}
+
+enum Way {
+    Modern,
+    Legacy(Old),
+    Host(Host),
+    HttpSse(OldSse),
+}
+
+/// A request that was sent.
+#[derive(Debug, Clone)]
+struct Asked {
+    id: String,
+    method: String,
+    token: Option<Value>,
+}
+
+impl Party {
+    /// A client that has done whatever its era does first; the answer to `initialize` must be a result. Anonymous.
+    pub async fn join(proxy: &Arc<Proxy>, era: Era, from: Transport) -> Self {
+        let party = Self::try_join(proxy, era, from, None).await;
+        party.unwrap_or_else(|answer| panic!("a session, not {answer}"))
+    }
+
+    /// The same with this bearer token, if its transport has one; the answer where `initialize` is refused.
+    pub async fn try_join(
+        proxy: &Arc<Proxy>,
+        era: Era,
+        from: Transport,
+        token: Option<&str>,
+    ) -> Result<Self, Value> {
+        let (way, ear) = match (era, from) {
+            (Era::Modern, Transport::Http) => (Way::Modern, Ear::default()),
+            (Era::Legacy(version), Transport::Http) => {
+                let ask = Old::initialize_with(version, CAPS);
+                let answer = proxy.open(&token.iter().fold(ask, |ask, token| ask.bearer(token))).await;
+                if answer.status == BUSY {
+                    return Err(busy(answer).await.1);
+                }
+                let done = answer.done().await;
+                if done.message.get("result").is_none() {
+                    return Err(done.message);
+                }
+                let ear = Ear::default();
+                ear.hear(&done.raw, Some("0"));
+                (Way::Legacy(Old::initialized(proxy, &done, token).await), ear)
+            }
+            (_, Transport::Stdio) => {
+                let host = Host::launch(proxy);
+                let ear = host.ear.clone();
+                (Way::Host(host), ear)
+            }
+            (_, Transport::HttpSse) => {
+                let old = OldSse::open_as(proxy, "/sse", token).await;
+                let ear = old.ear.clone();
+                (Way::HttpSse(old), ear)
+            }
+        };
+        let (proxy, token) = (Arc::clone(proxy), token.map(str::to_owned));
+        let (asked, reading, stream, state) =
+            (Mutex::default(), Mutex::default(), Mutex::default(), Arc::default());
+        let party = Self { era, ear, proxy, token, way, asked, reading, stream, state };
+        party.begin().await?;
+        Ok(party)
+    }
+
+    async fn begin(&self) -> Result<(), Value> {
+        match (&self.way, self.era) {
+            (Way::Host(_) | Way::HttpSse(_), Era::Legacy(version)) => {
+                self.send(&Old::initialize_with(version, CAPS)).await;
+                let answer = self.ear.answer("0").await;
+                if answer.message.get("result").is_none() {
+                    return Err(answer.message);
+                }
+                self.say(&Ask::old("notifications/initialized").notification()).await;
+            }
+            (Way::Legacy(_), _) => self.note_asked("0", "initialize", None),
+            (Way::Modern | Way::Host(_) | Way::HttpSse(_), _) => {}
+        }
+        Ok(())
+    }
+
+    /// What `initialize` was answered.
+    pub fn initialized(&self) -> Value {
+        let all = self.ear.all();
+        all.into_iter()
+            .find(|said| said.id() == "0")
+            .map_or(Value::Null, |said| said.message["result"].clone())
+    }
+
+    /// Opens the stream of a legacy client's session, where its transport has one beside the requests'; says whether it has.
+    pub async fn open_stream(&self) -> bool {
+        let Way::Legacy(old) = &self.way else { return false };
+        let mut answer = self.proxy.open(&old.get()).await;
+        if !answer.is_stream() {
+            self.state.lost.fetch_or(answer.status == 404, Ordering::SeqCst);
+            return false;
+        }
+        let ear = self.ear.clone();
+        let reading = tokio::spawn(async move {
+            while let Ok(true) = answer.read_on().await {
+                while let Some(event) = answer.events.next() {
+                    if !event.data.is_empty() {
+                        ear.hear(&event.data, None);
+                    }
+                }
+            }
+        });
+        if let Some(before) = self.stream.lock().unwrap().replace(reading) {
+            before.abort();
+        }
+        true
+    }
+
+    /// Whether it was told that its session is not known.
+    pub fn is_lost(&self) -> bool {
+        self.state.lost.load(Ordering::SeqCst)
+    }
+
+    /// A request of this client's era without parameters of its own.
+    pub fn ask(&self, method: &str) -> Ask {
+        let ask = match (self.era, &self.way) {
+            (Era::Modern, _) => Ask::new(method).caps(CAPS),
+            (Era::Legacy(_), Way::Legacy(old)) => old.ask(method),
+            (Era::Legacy(_), _) => Ask::old(method),
+        };
+        self.token.iter().fold(ask, |ask, token| ask.bearer(token))
+    }
+
+    pub fn call(&self, tool: &str, arguments: &str) -> Ask {
+        match self.era {
+            Era::Modern => {
+                let ask = call(tool, arguments).caps(CAPS);
+                self.token.iter().fold(ask, |ask, token| ask.bearer(token))
+            }
+            Era::Legacy(_) => {
+                self.ask("tools/call").params(&format!(r#""name":"{tool}","arguments":{arguments}"#))
+            }
+        }
+    }
+
+    fn note_asked(&self, id: &str, method: &str, token: Option<Value>) {
+        let asked = Asked { id: id.to_owned(), method: method.to_owned(), token };
+        self.asked.lock().unwrap().push(asked);
+    }
+
+    /// Sends a request; what comes of it is heard.
+    pub async fn send(&self, ask: &Ask) {
+        let body = ask.body();
+        let id = rpc::id(&body).expect("a request");
+        let token = rpc::value(&body).unwrap()["params"]["_meta"].get("progressToken").cloned();
+        self.note_asked(&id, &ask.method, token);
+        match &self.way {
+            Way::Modern | Way::Legacy(_) => {
+                let (proxy, state) = (Arc::clone(&self.proxy), Arc::clone(&self.state));
+                let reading = read(proxy, ask.clone(), id.clone(), self.ear.clone(), state);
+                self.reading.lock().unwrap().insert(id, tokio::spawn(reading));
+            }
+            Way::Host(_) | Way::HttpSse(_) => self.say(ask).await,
+        }
+    }
+
+    /// Sends a request and waits for its answer.
+    pub async fn answered(&self, ask: &Ask) -> Said {
+        self.send(ask).await;
+        self.ear.answer(ask.id.as_deref().unwrap()).await
+    }
+
+    /// The result of a request; anything else fails the test.
+    pub async fn result(&self, ask: &Ask) -> Value {
+        let said = self.answered(ask).await;
+        said.message.get("result").cloned().unwrap_or_else(|| panic!("a result, not {}", said.raw))
+    }
+
+    /// A message that gets no answer.
+    async fn say(&self, ask: &Ask) {
+        let text = String::from_utf8(ask.body()).unwrap();
+        match &self.way {
+            Way::Modern => panic!("a modern client says nothing over HTTP but requests: {text}"),
+            Way::Legacy(_) => {
+                let done = self.proxy.send(ask).await;
+                // A server that ends in this very moment has not got it.
+                if done.status == 404 || done.status == 502 {
+                    return self.state.lost.store(true, Ordering::SeqCst);
+                }
+                assert_eq!((done.status, done.raw.as_str()), (202, ""), "{text}");
+            }
+            Way::Host(host) => host.say(&text).await,
+            Way::HttpSse(old) => old.say(&text).await,
+        }
+    }
+
+    /// Gives up a request as its era and transport do it.
+    pub async fn cancel(&self, id: &str) {
+        self.state.given_up.lock().unwrap().push(id.to_owned());
+        if let Way::Modern = &self.way {
+            let reading = self.reading.lock().unwrap().remove(id).expect("a request");
+            return reading.abort();
+        }
+        let note = match &self.way {
+            Way::Legacy(old) => old.note("notifications/cancelled"),
+            Way::Modern | Way::Host(_) | Way::HttpSse(_) => {
+                Ask::old("notifications/cancelled").notification()
+            }
+        };
+        self.say(&note.params(&format!(r#""requestId":{id},"reason":"enough""#))).await;
+    }
+
+    /// Its connection for this request goes, without a word; `false` where its transport has one for all.
+    pub fn hang_up(&self, id: &str) -> bool {
+        let reading = self.reading.lock().unwrap().remove(id);
+        reading.inspect(JoinHandle::abort).is_some()
+    }
+
+    /// Answers a question of the server.
+    pub async fn answer(&self, question: &Said, result: &str) {
+        self.respond(&rpc::result_message(&question.id(), result)).await;
+    }
+
+    /// Refuses it.
+    pub async fn refuse(&self, question: &Said) {
+        self.respond(&rpc::error_message(&question.id(), r#"{"code":-1,"message":"no"}"#)).await;
+    }
+
+    async fn respond(&self, text: &str) {
+        let ask = match &self.way {
+            Way::Legacy(old) => old.raw(text),
+            Way::Modern | Way::Host(_) | Way::HttpSse(_) => Ask::old("").raw_body(text.as_bytes()),
+        };
+        self.say(&ask).await;
+    }
+
+    /// The end of the client, in order; `false` where its transport knows none. A session may be over already.
+    pub async fn leave(&self) -> bool {
+        match &self.way {
+            Way::Modern | Way::HttpSse(_) => return false,
+            Way::Legacy(old) => {
+                let status = self.proxy.send(&old.delete()).await.status;
+                assert!((200..300).contains(&status) || status == 404, "{status}");
+                assert_eq!(self.proxy.send(&old.ask("tools/list")).await.status, 404);
+            }
+            Way::Host(host) => host.end().await,
+        }
+        true
+    }
+
+    /// Everything heard so far, checked.
+    pub fn check(&self) {
+        let (all, asked) = (self.ear.all(), self.asked.lock().unwrap().clone());
+        let mut answered: Vec<String> = Vec::new();
+        for said in &all {
+            let context = format!("{} to a client of {:?}", said.raw, self.era);
+            if said.is_answer() {
+                let id = said.id();
+                let of = asked.iter().find(|asked| asked.id == id);
+                let of = of.unwrap_or_else(|| panic!("A14.3: an answer to nothing: {context}"));
+                assert!(said.on.as_ref().is_none_or(|on| *on == id), "on its own stream: {context}");
+                assert!(!answered.contains(&id), "one answer: {context}");
+                answered.push(id);
+                self.check_answer(&of.method, said, &context);
+            } else if said.is_question() {
+                let Era::Legacy(_) = self.era else {
+                    panic!("a modern client is sent no requests: {context}")
+                };
+                is_question(&self.view(), said.brief(), &said.message, &context);
+            } else {
+                self.check_notification(said, &asked, &answered, &context);
+            }
+        }
+    }
+
+    fn view(&self) -> View {
+        let Era::Legacy(version) = self.era else { panic!("a modern client") };
+        View { revision: version.to_owned(), declared: rpc::value(CAPS.as_bytes()).unwrap() }
+    }
+
+    fn check_answer(&self, method: &str, said: &Said, context: &str) {
+        match (self.era, said.message.get("result")) {
+            // What was agreed on may be an earlier revision.
+            (Era::Legacy(_), _) if method == "initialize" => {}
+            (Era::Legacy(_), _) => is_answer(&self.view(), Some(method), &said.message, context),
+            (Era::Modern, Some(result)) => shape::assert_modern_result(method, result),
+            (Era::Modern, None) => shape::assert_modern_error(None, &said.message["error"]),
+        }
+    }
+
+    fn check_notification(&self, said: &Said, asked: &[Asked], answered: &[String], context: &str) {
+        let params = &said.message["params"];
+        if said.brief() == "notifications/progress" {
+            // One that tries again may do so under the same token.
+            let token = |asked: &&Asked| asked.token.as_ref() == Some(&params["progressToken"]);
+            let of: Vec<_> = asked.iter().filter(token).map(|asked| &asked.id).collect();
+            assert!(!of.is_empty(), "A14.4: nobody's token: {context}");
+            assert!(said.on.as_ref().is_none_or(|on| of.contains(&on)), "on its own stream: {context}");
+            assert!(of.iter().any(|id| !answered.contains(id)), "progress after the answer: {context}");
+        }
+        match self.era {
+            Era::Legacy(_) => {
+                assert!(!said.raw.contains("io.modelcontextprotocol/"), "A4: a modern word: {context}");
+                assert!(!said.brief().starts_with("notifications/subscriptions/"), "A2.10: {context}");
+            }
+            Era::Modern => match params["_meta"].get(SUBSCRIPTION) {
+                Some(of) => {
+                    let listens = asked.iter().filter(|asked| asked.method == "subscriptions/listen");
+                    let ids: Vec<Value> = listens.map(|one| rpc::value(one.id.as_bytes()).unwrap()).collect();
+                    assert!(ids.contains(of), "B17: nobody's subscription: {context}");
+                }
+                None => shape::assert_modern_notification(&said.message, context),
+            },
+        }
+    }
+}
+
+/// One request over HTTP, and all that comes in its response.
+async fn read(proxy: Arc<Proxy>, ask: Ask, id: String, ear: Ear, state: Arc<State>) {
+    let mut answer = proxy.open(&ask).await;
+    if answer.status == 202 {
+        let given_up = state.given_up.lock().unwrap().contains(&id);
+        assert!(given_up, "C04: a request is never answered by nothing: {id}");
+        return;
+    }
+    state.lost.fetch_or(ask.legacy && answer.status == 404, Ordering::SeqCst);
+    if !answer.is_stream() {
+        let raw = if answer.status == BUSY { busy(answer).await.0 } else { answer.done().await.raw };
+        ear.hear(&raw, Some(&id));
+        return ear.over_on(&id);
+    }
+    while let Ok(true) = answer.read_on().await {
+        while let Some(event) = answer.events.next() {
+            if !event.data.is_empty() {
+                ear.hear(&event.data, Some(&id));
+            }
+        }
+    }
+    ear.over_on(&id);
+}
+
+/// The body of a refusal for want of room, as text and as a message.
+async fn busy(mut answer: Answer) -> (String, Value) {
+    assert!(answer.headers.has("retry-after"), "{:?}", answer.headers);
+    let text = String::from_utf8(answer.pieces().await.0).expect("a body is UTF-8");
+    let message = rpc::value(text.as_bytes()).expect("a body is JSON");
+    (text, message)
+}
+
+impl Drop for Party {
+    fn drop(&mut self) {
+        let reading = self.reading.get_mut().unwrap().drain().map(|(_, reading)| reading);
+        reading.chain(self.stream.get_mut().unwrap().take()).for_each(|reading| reading.abort());
+        if !std::thread::panicking() {
+            self.check();
+        }
+    }
+}
