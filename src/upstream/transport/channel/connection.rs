@@ -728,7 +728,10 @@ impl Connection {
         let mut state = self.lock();
         let told = match state.mode {
             // A modern server has no requests of its own to send.
-            Mode::Modern | Mode::Untold => return self.stray(&request.text, None),
+            Mode::Modern | Mode::Untold => {
+                drop(state);
+                return self.stray(&request.text, None);
+            }
             Mode::Legacy(_) if state.opening.is_some() => {
                 drop(state);
                 return self.tell(early(request));
