@@ -1,6 +1,6 @@
-//! `mcp-janus probe URL`: what kind of server is there.
+//! `mcp-janus probe`: what kind of server is at a URL, or started by a command.
 //!
-//! Owns asking one server and saying what was found, for people or as JSON. Sends `server/discover` and, where that does
+//! Owns asking one server and saying what was found, for people or as JSON. A process is ended again. Sends `server/discover` and, where that does
 //! not show a modern server, `initialize`; the session is ended again. Never calls anything.
 
 use crate::cli::Exit;
@@ -30,7 +30,9 @@ use tokio::time::Instant;
 
 /// What was found.
 struct Report {
-    url: String,
+    /// `url` or `command`, and what it is.
+    target: (&'static str, String),
+    transport: &'static str,
     first: String,
     /// Era, the answer to `server/discover` (the server's own or made from `initialize`) and the negotiated version.
     found: Result<(Era, Value, String), String>,
@@ -54,7 +56,8 @@ pub async fn probe(upstream: config::Upstream, as_json: bool) -> Exit {
 }
 
 async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::error::Error>> {
-    let url = settings.target.to_string();
+    let kind = if matches!(settings.target, config::Target::Command(_)) { "command" } else { "url" };
+    let target = (kind, settings.target.to_string());
     let limits = config::Limits::default();
     let limits = Limits { nesting: limits.nesting, members: limits.members };
     let dial = Arc::new(TcpDialer::new(settings.timeouts.connect));
@@ -95,13 +98,10 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
         deadline,
         meter,
     };
-    let first = upstream.era.probe(&call).await;
-    if let Finding::NoAnswer(why) = first {
-        // Whoever is not there is not asked again.
-        return Ok(Report { url, first: why.clone(), found: Err(why) });
-    }
-    let first = first.to_string();
-    let found = match upstream.era.of(&call).await {
+    let (first, era) = upstream.era.examine(&call).await;
+    let found = match era {
+        // Once is enough to say it.
+        Err(_) if matches!(first, Finding::NoAnswer(_)) && kind == "url" => Err(first.to_string()),
         Err(fault) => Err(fault.to_string()),
         Ok(Era::Modern) => match upstream.modern.send(&call).await {
             Ok(response) => {
@@ -128,15 +128,36 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
             Err(open) => Err(open.fault.to_string()),
         },
     };
-    upstream.legacy.close().await;
-    Ok(Report { url, first, found })
+    let transport = upstream.transport();
+    upstream.close().await;
+    Ok(Report { target, transport, first: told(&first, kind), found })
+}
+
+/// The finding, without the statuses that pipes do not have.
+fn told(finding: &Finding, kind: &str) -> String {
+    match finding {
+        Finding::Error { code, .. } if kind == "command" => format!("the error {code}"),
+        Finding::Junk { .. } if kind == "command" => "something that is no discover result".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// The transport as the settings have it.
+fn word(transport: &str) -> &'static str {
+    match transport {
+        "stdio" => "stdio",
+        "HTTP+SSE" => "sse",
+        _ => "streamable-http",
+    }
 }
 
 impl Report {
     fn json(&self) -> Value {
+        let (kind, target) = &self.target;
         match &self.found {
             Ok((era, discovered, version)) => json!({
-                "url": self.url,
+                *kind: target,
+                "transport": word(self.transport),
                 "era": era.name(),
                 "version": version,
                 "probe": self.first,
@@ -144,12 +165,13 @@ impl Report {
                 "capabilities": discovered["capabilities"],
                 "instructions": discovered["instructions"],
             }),
-            Err(error) => json!({"url": self.url, "era": null, "probe": self.first, "error": error}),
+            Err(error) => json!({*kind: target, "era": null, "probe": self.first, "error": error}),
         }
     }
 
     fn text(&self) -> String {
-        let mut lines = vec![format!("url           {}", self.url)];
+        let (kind, target) = &self.target;
+        let mut lines = vec![format!("{kind:<13} {target}")];
         if self.found.as_ref().err() != Some(&self.first) {
             lines.push(format!("probe         {}", self.first));
         }
@@ -157,6 +179,7 @@ impl Report {
             Ok((era, discovered, version)) => {
                 let info = &discovered["_meta"]["io.modelcontextprotocol/serverInfo"];
                 let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+                lines.push(format!("transport     {}", self.transport));
                 lines.push(format!("era           {}", era.name()));
                 lines.push(format!("version       {version}"));
                 lines.push(format!("server        {} {}", text(&info["name"]), text(&info["version"])));

@@ -171,9 +171,9 @@ impl Detector {
         }
     }
 
-    /// One probe, for `mcp-janus probe`; leaves no verdict.
-    pub async fn probe(&self, call: &Call) -> Finding {
-        probe::probe(&self.shared, &call.headers).await.finding
+    /// One look, for `mcp-janus probe`; leaves no verdict.
+    pub async fn examine(&self, call: &Call) -> (Finding, Result<Era, Fault>) {
+        examine(&self.shared, &self.legacy, call).await
     }
 
     fn look(
@@ -223,20 +223,7 @@ impl Detector {
         let (shared, legacy) = (self.shared.clone(), self.legacy.clone());
         let (verdicts, endpoint, call) = (self.verdicts.clone(), self.endpoint.clone(), call.clone());
         async move {
-            let Probed { finding, then } = probe::probe(&shared, &call.headers).await;
-            let result = match then {
-                probe::Then::Modern => Ok(Era::Modern),
-                probe::Then::NoVerdict(fault) => Err(fault),
-                probe::Then::TryLegacy { otherwise } => match legacy.lease(&call).await {
-                    Ok(_) => Ok(Era::Legacy),
-                    // It was slow to start, and has answered since (C38).
-                    Err(_) if probe::late(&shared).is_some_and(|probed| probed.is_modern()) => {
-                        Ok(Era::Modern)
-                    }
-                    // Where the probe was refused for its credential, that refusal is the caller's answer (C34c).
-                    Err(open) => Err(otherwise.unwrap_or_else(|| compound(&finding, open.fault))),
-                },
-            };
+            let (finding, result) = examine(&shared, &legacy, &call).await;
             shared.metrics.detected(verdict(result.as_ref().ok()));
             match &result {
                 Ok(era) => {
@@ -266,6 +253,23 @@ impl Detector {
             }
         }));
     }
+}
+
+/// The probe and, where it does not show a modern server, the opening of a session.
+async fn examine(shared: &Shared, legacy: &Arc<Legacy>, call: &Call) -> (Finding, Result<Era, Fault>) {
+    let Probed { finding, then } = probe::probe(shared, &call.headers).await;
+    let result = match then {
+        probe::Then::Modern => Ok(Era::Modern),
+        probe::Then::NoVerdict(fault) => Err(fault),
+        probe::Then::TryLegacy { otherwise } => match legacy.lease(call).await {
+            Ok(_) => Ok(Era::Legacy),
+            // It was slow to start, and has answered since (C38).
+            Err(_) if probe::late(shared).is_some_and(|probed| probed.is_modern()) => Ok(Era::Modern),
+            // Where the probe was refused for its credential, that refusal is the caller's answer (C34c).
+            Err(open) => Err(otherwise.unwrap_or_else(|| compound(&finding, open.fault))),
+        },
+    };
+    (finding, result)
 }
 
 fn verdict(era: Option<&Era>) -> Verdict {
