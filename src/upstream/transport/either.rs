@@ -136,6 +136,25 @@ impl Either {
     }
 }
 
+/// What came of `initialize` over a channel.
+enum Opened {
+    /// The server has the old transport: it has said where messages go.
+    There(Result<Response<Body>, SendError>),
+    /// It has not.
+    Elsewhere(Result<Response<Body>, SendError>),
+}
+
+/// Whether a server that is known to have the old transport has it no more. Credentials, load and silence say nothing of it.
+fn is_changed(opened: &Result<Response<Body>, SendError>) -> bool {
+    match opened {
+        Ok(response) => {
+            response.status().is_client_error()
+                && !matches!(response.status().as_u16(), 401 | 403 | 407 | 421 | 429)
+        }
+        Err(error) => matches!(error, SendError::Endpoint(NoEndpoint::NotAStream(_))),
+    }
+}
+
 impl Inner {
     async fn open(
         &self,
@@ -144,43 +163,41 @@ impl Inner {
         body: Payload,
     ) -> Result<Response<Body>, SendError> {
         if self.is_old() {
-            return self.open_old(head, body).await;
+            match self.over_channel(head.clone(), body.clone()).await {
+                Opened::There(opened) => return opened,
+                Opened::Elsewhere(opened) if !is_changed(&opened) => return opened,
+                Opened::Elsewhere(_) => {
+                    self.forget();
+                    return self.http.send_within(limit, head, body).await;
+                }
+            }
         }
         let response = self.http.send_within(limit, head.clone(), body.clone()).await?;
-        let refusal = match response.status() {
-            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => response,
-            status => {
-                if status.is_success() {
-                    self.forget();
-                }
-                return Ok(response);
-            }
-        };
-        let (refusal, modern) = self.judge(refusal).await;
+        let status = response.status();
+        if status.is_success() {
+            self.forget();
+        }
+        if !matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
+        {
+            return Ok(response);
+        }
+        let (refusal, modern) = self.judge(response).await;
         if modern {
             return Ok(refusal);
         }
-        let before = self.old.endpoints();
-        let opened = self.channels.send(head, body).await;
-        if self.old.endpoints() > before {
-            self.keep();
-            return opened;
+        match self.over_channel(head, body).await {
+            Opened::There(opened) => {
+                self.keep();
+                opened
+            }
+            Opened::Elsewhere(opened) => Ok(self.neither(refusal, opened)),
         }
-        Ok(self.neither(refusal, opened))
     }
 
-    /// Over a channel, as the server is known to have no more than that.
-    async fn open_old(&self, head: RequestHead, body: Payload) -> Result<Response<Body>, SendError> {
+    async fn over_channel(&self, head: RequestHead, body: Payload) -> Opened {
+        let before = self.old.endpoints();
         let opened = self.channels.send(head, body).await;
-        let by_status = match &opened {
-            Ok(response) => !response.status().is_success(),
-            Err(SendError::Endpoint(NoEndpoint::NotAStream(_))) => true,
-            Err(_) => false,
-        };
-        if by_status {
-            self.forget();
-        }
-        opened
+        if self.old.endpoints() > before { Opened::There(opened) } else { Opened::Elsewhere(opened) }
     }
 
     /// What the caller hears where there is no endpoint of either kind: the refusal of the POST. A challenge to the GET, where the

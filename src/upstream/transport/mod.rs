@@ -23,8 +23,6 @@ mod redirect;
 mod tls;
 
 #[cfg(test)]
-mod either_tests;
-#[cfg(test)]
 mod http_tests;
 #[cfg(test)]
 pub(super) mod peer;

@@ -430,7 +430,11 @@ impl Connection {
         }));
         tokio::select! {
             biased;
-            step = head.next() => Ok(step),
+            step = head.next() => match (step, heard.try_recv()) {
+                // The server has refused the message and with it the session, which says that the message did not run.
+                (Step::End(End::Lost(_)), Ok(Err(refused))) => Err(refused),
+                (step, _) => Ok(step),
+            },
             said = &mut heard => {
                 said.unwrap_or(Err(NoAnswer::Over))?;
                 Ok(head.next().await)

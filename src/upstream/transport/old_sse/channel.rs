@@ -133,7 +133,14 @@ impl Pipe for Channel {
                 let posting = post::post(&source, &endpoint, &headers, text, turn, told, &said, &over);
                 over.run_until_cancelled(posting).await;
             });
-            tell.await.unwrap_or_else(|_| Err(ended().into()))
+            let told = tell.await.unwrap_or_else(|_| Err(ended().into()));
+            // Here, so that whoever sent the message hears of the refusal before the end.
+            if let Err(Trouble::Refused(response)) = &told
+                && post::is_unknown(response)
+            {
+                self.over.cancel();
+            }
+            told
         })
     }
 

@@ -65,11 +65,9 @@ pub(super) async fn post(
             return;
         }
     };
-    let status = response.status();
-    if !status.is_success() {
-        let _ = told.send(Err(Trouble::Refused(Box::new(response))));
-        if status == StatusCode::NOT_FOUND {
-            // The server does not know the session, whatever its stream looks like.
+    if !response.status().is_success() {
+        let unknown = is_unknown(&response);
+        if told.send(Err(Trouble::Refused(Box::new(response)))).is_err() && unknown {
             over.cancel();
         }
         return;
@@ -78,6 +76,11 @@ pub(super) async fn post(
     if timeout(source.posting, reply(source, response, said)).await.is_err() {
         tracing::debug!(upstream = %source.upstream, "the response to a message did not come to its end in time");
     }
+}
+
+/// Whether the server does not know the session, whatever its stream looks like.
+pub(super) fn is_unknown(response: &Response<Body>) -> bool {
+    response.status() == StatusCode::NOT_FOUND
 }
 
 /// Reads what is in the response.
