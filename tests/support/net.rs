@@ -88,6 +88,8 @@ pub enum Receiver {
     Modern,
     /// A modern server whose clients are all legacy ones: the proxy has made every envelope (`shape_envelope`).
     Bridged,
+    /// A legacy one over the old HTTP+SSE.
+    OldSse,
     /// A server of both eras: by its version header a request is of one or the other.
     Dual,
     /// The test sends or expects what no well-behaved server is sent.

@@ -36,6 +36,12 @@ impl Proxy {
         Self::configured(net, &format!("[upstream.up]\ncommand = \"server\"\n{upstream_lines}")).await
     }
 
+    /// One upstream whose event streams are at `http://up.test/sse`, at `/mcp`, with more lines for `[upstream.up]`.
+    pub async fn of_old_sse(net: &Net, upstream_lines: &str) -> Self {
+        let url = super::old_sse_server::URL;
+        Self::configured(net, &format!("[upstream.up]\nurl = \"{url}\"\n{upstream_lines}")).await
+    }
+
     /// From the whole text of a configuration file.
     pub async fn configured(net: &Net, toml: &str) -> Self {
         let file = tempfile::NamedTempFile::new().expect("a temporary file");

@@ -25,6 +25,11 @@ pub fn faults(receiver: Receiver, authority: &str, seen: &Seen) -> Vec<String> {
         return checks.found;
     }
     checks.http(authority);
+    if receiver == Receiver::OldSse {
+        checks.that(!seen.headers.has("mcp-session-id"), "no session id over HTTP+SSE");
+        checks.that(!seen.headers.has("last-event-id"), "nothing is resumed over HTTP+SSE");
+        checks.that(seen.verb != "DELETE", "nothing is deleted over HTTP+SSE");
+    }
     if receiver == Receiver::Bridged {
         checks.found.extend(shape_envelope::faults(seen));
     }
@@ -82,7 +87,7 @@ impl Checks<'_> {
         self.that(message.is_object(), "a message is an object, never a batch");
         self.that(message["jsonrpc"] == "2.0", "jsonrpc is 2.0");
         let Some(method) = message["method"].as_str() else {
-            let takes = matches!(receiver, Receiver::Legacy | Receiver::Dual);
+            let takes = matches!(receiver, Receiver::Legacy | Receiver::OldSse | Receiver::Dual);
             self.that(takes, "a modern server is sent no responses");
             self.that(message.get("id").is_some_and(is_id), "a response has an id");
             for fault in shape_answers::faults(message) {
@@ -101,13 +106,14 @@ impl Checks<'_> {
             && self.seen.header("mcp-protocol-version").as_deref() == Some(MODERN);
         let claims = self.seen.header("mcp-protocol-version").as_deref() == Some(MODERN);
         match receiver {
-            Receiver::Legacy if !probe => self.legacy(method, message),
+            Receiver::Legacy | Receiver::OldSse if !probe => self.legacy(method, message),
             Receiver::Dual if !claims => self.legacy(method, message),
             // A client's own: whether the server is one of both eras is asked so, and what it says is the client's.
             Receiver::Bridged | Receiver::Modern if method == "initialize" => {
                 self.that(self.seen.session().is_none(), "initialize has no session id");
             }
             Receiver::Legacy
+            | Receiver::OldSse
             | Receiver::Dual
             | Receiver::Modern
             | Receiver::Bridged
