@@ -120,7 +120,8 @@ pub async fn given_up(stage: &Stage) {
     assert_eq!(answer.message["result"]["content"][0]["text"], "untouched", "{context}");
     let answers = party.ear.all().into_iter().filter(|said| said.is_answer() && said.id() == "40").count();
     if std::env::var_os("LENIENT").is_none() {
-    assert_eq!(answers, 0, "C23: {context}: {:?}", party.ear.raws()); }
+        assert_eq!(answers, 0, "C23: {context}: {:?}", party.ear.raws());
+    }
 }
 
 /// The client goes as its transport has it, in the middle of a call.

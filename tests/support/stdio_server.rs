@@ -98,7 +98,13 @@ impl Programs {
         let (stderr, errors) = tokio::io::duplex(PIPE);
         let mut started = self.0.started.lock().unwrap();
         let faults = Arc::clone(&self.0.faults);
-        let named = Named { n: self.0.forgotten.load(Ordering::SeqCst) + started.len() + 1, name: name.to_owned(), args, env, cwd };
+        let named = Named {
+            n: self.0.forgotten.load(Ordering::SeqCst) + started.len() + 1,
+            name: name.to_owned(),
+            args,
+            env,
+            cwd,
+        };
         let (running, child) = Running::start(named, input, output, errors, faults);
         started.push(Arc::clone(&running));
         drop(started);
