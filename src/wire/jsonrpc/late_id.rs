@@ -165,6 +165,25 @@ mod tests {
     }
 
     #[test]
+    fn a_request_has_an_id_of_its_own() {
+        let of_request = |text: &str| {
+            let mut late = LateId::default();
+            text.as_bytes().chunks(3).for_each(|piece| late.feed(piece));
+            late.of_request().map(|id| String::from_utf8_lossy(id.raw()).into_owned())
+        };
+        let table = [
+            (r#"{"method":"m","params":{"id":2},"jsonrpc":"2.0","id":1}"#, Some("1")),
+            (r#"{"id":"a","params":{},"method":"m"}"#, Some("\"a\"")),
+            (r#"{"id":5,"result":{}}"#, None),
+            (r#"{"id":5,"id":5,"method":"m"}"#, None),
+            (r#"{"method":"m"}"#, None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(of_request(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn a_notification_is_told_from_the_rest() {
         let table = [
             (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"id":1}}"#, true),
