@@ -4,7 +4,11 @@
 //! Owns the tests; the host stands in `stage`, the servers in `support`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod asks;
+mod cancels;
 mod cells;
+mod ids;
+mod order;
 mod stage;
 #[path = "../support/mod.rs"]
 mod support;

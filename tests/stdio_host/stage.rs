@@ -1,6 +1,7 @@
 //! A raw host of either era: lines into the proxy's standard input, lines out of its standard output.
 //!
 //! Owns the two pipes and the check that every line is one message. Does not own what an era allows.
+#![allow(unreachable_pub)]
 
 use std::collections::VecDeque;
 
@@ -9,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::support::old::NAME;
-use super::support::{CAPS, INFO, Proxy, VERSION, Value, json, pass, within};
+use super::support::{CAPS, INFO, Proxy, VERSION, Value, pass, within};
 
 /// What a pipe holds.
 const PIPE: usize = 64 * 1024;
@@ -180,8 +181,4 @@ pub fn is_error(message: &Value, code: i64) {
 
 pub fn text(message: &Value) -> &str {
     message["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("a text: {message}"))
-}
-
-pub fn nothing() -> Value {
-    json!(null)
 }

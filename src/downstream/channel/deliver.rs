@@ -5,6 +5,7 @@
 //! Rules: A2 ("Direction summary"), A12.2, A12.17, A12.21; cases C17, C18, C31, C53; architecture, invariant 1.
 
 use super::Channel;
+use super::again::Effect;
 use super::flying::Flight;
 use crate::wire::json::{Cursor, Limits, Span, Splice};
 use crate::wire::jsonrpc::{self, Fault, Id, Malformed, Message, Reply, Response};
@@ -22,15 +23,22 @@ pub(super) struct Awaited<'a> {
     flights: SmallVec<[Flight<'a>; 1]>,
     /// The POST held one message and no array.
     single: bool,
+    /// What the request changes in its session.
+    effect: Option<Effect>,
 }
 
 impl<'a> Awaited<'a> {
     pub(super) fn one(era: Era, flight: Flight<'a>) -> Self {
-        Self { era, flights: SmallVec::from_iter([flight]), single: true }
+        Self { era, flights: SmallVec::from_iter([flight]), single: true, effect: None }
     }
 
     pub(super) fn array(flights: SmallVec<[Flight<'a>; 1]>) -> Self {
-        Self { era: Era::Legacy, flights, single: false }
+        Self { era: Era::Legacy, flights, single: false, effect: None }
+    }
+
+    pub(super) fn with(mut self, effect: Option<Effect>) -> Self {
+        self.effect = effect;
+        self
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -82,6 +90,9 @@ impl Channel {
             Message::Response(answer) => match awaited.take(&answer) {
                 Some((flight, named)) => {
                     let cancelled = flight.is_cancelled();
+                    if let (Reply::Result(_), Some(effect)) = (&answer.reply, awaited.effect.take()) {
+                        self.sessions.memory.take(effect);
+                    }
                     let text = if named { under(&flight.id, &answer) } else { answer.text };
                     // The id is free before its sender can know.
                     drop(flight);

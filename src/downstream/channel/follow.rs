@@ -10,6 +10,7 @@ use super::messages::Messages;
 use super::session::Standing;
 use crate::wire::jsonrpc::{self, Message};
 use bytes::Bytes;
+use hyper::StatusCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -44,17 +45,26 @@ impl Channel {
         let (first, most) = (settings.timeouts.reconnect, settings.timeouts.reconnect_max);
         let shutdown = &self.inner().shutdown;
         let mut pause = first;
-        let mut event = None;
+        let (mut event, mut stood) = (None, false);
         while !shutdown.is_draining() {
             let response = self.front.handle(self.heads.stream(session, event.as_ref())).await;
             let status = response.status();
             let mut messages = Messages::after(response, settings.limits.message_bytes, event.clone());
             if messages.is_stream() {
-                let stood = self.hear(&mut messages).await;
+                stood = true;
+                let told = self.hear(&mut messages).await;
                 event = messages.last_event_id().or(event);
-                if stood {
+                if told {
                     pause = first;
                 }
+            } else if status == StatusCode::NOT_FOUND && stood {
+                // Of the stream, or of the session: a POST tells (C08).
+                let ping = "{\"jsonrpc\":\"2.0\",\"id\":\"mcp-janus-ping\",\"method\":\"ping\"}";
+                if self.own(session, ping.to_owned(), None).await != StatusCode::NOT_FOUND {
+                    return;
+                }
+                // Another session has a stream of its own.
+                let _ = self.renew(session, None).await;
             } else if !(status.is_server_error() || status.as_u16() == 429) {
                 tracing::debug!(status = status.as_u16(), "the session has no stream of its own");
                 return;

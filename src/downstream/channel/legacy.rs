@@ -5,6 +5,7 @@
 //! A14.5, B14; cases C02, C06, C20, C21, C23.
 
 use super::Channel;
+use super::again::Effect;
 use super::deliver::{Awaited, UNBOUNDED, items, words};
 use super::flying::{Cancelled, Kind};
 use super::messages::{Broken, Messages};
@@ -96,7 +97,8 @@ impl Channel {
             };
             drop(waiting);
             flight.goes();
-            self.exchange(Awaited::one(Era::Legacy, flight), request.text, headers).await;
+            let awaited = Awaited::one(Era::Legacy, flight).with(Effect::of(&request));
+            self.exchange(awaited, request.text, headers).await;
         }
         .boxed()
     }
@@ -143,6 +145,10 @@ impl Channel {
                 if let Some(told) = told.filter(is_unknown_method) {
                     self.deliver(&mut awaited, told).await;
                     return Ok(());
+                }
+                // A server without sessions has none to lose.
+                if session.id.is_none() {
+                    return Err(words(StatusCode::NOT_FOUND));
                 }
                 if std::mem::replace(&mut renewed, true) {
                     return Err("the session was lost again right after a new one".to_owned());
@@ -260,7 +266,7 @@ impl Channel {
             let response = self.front.handle(posted).await;
             match response.status() {
                 status if status.is_success() => return Some(session),
-                StatusCode::NOT_FOUND if !std::mem::replace(&mut renewed, true) => {
+                StatusCode::NOT_FOUND if session.id.is_some() && !std::mem::replace(&mut renewed, true) => {
                     session = self.renew(&session, headers.clone()).await.ok()?;
                 }
                 _ => {

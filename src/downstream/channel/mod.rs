@@ -9,7 +9,8 @@
 //! The parts: [`run`] takes the texts in their order and bounds what is under way, `sort` says what a text is, `order` keeps
 //! what must not overtake, `flying` knows the requests that have no answer yet, `heads` makes the headers, `modern` and
 //! `legacy` send, `messages` takes a response apart, `deliver` decides what of it is written, `session` holds the one session
-//! of a legacy host and opens it anew where it is lost, `follow` reads that session's GET stream.
+//! of a legacy host and opens it anew where it is lost, `again` is what that one must be told, `follow` reads the session's GET
+//! stream.
 //!
 //! Decisions:
 //!
@@ -28,6 +29,7 @@
 //!
 //! Rules: A2.2, A12.19, A14.5, A14.7, B14, B17; cases C20, C23, C31, C53; spec basic/transports/stdio.
 
+mod again;
 mod deliver;
 mod flying;
 mod follow;

@@ -10,7 +10,7 @@ use super::{Channel, Inbound, WAITING};
 use crate::wire::jsonrpc::code;
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::FuturesUnordered;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
@@ -30,7 +30,7 @@ impl Channel {
     pub(super) async fn run(&self, mut texts: mpsc::Receiver<Inbound>) -> Vec<Bytes> {
         let shutdown = &self.inner().shutdown;
         let mut work = Work::new();
-        let mut follow = pin!(self.follow());
+        let mut follow = pin!(self.follow().fuse());
         let mut ended = pin!(shutdown.ended());
         let mut draining = pin!(shutdown.draining());
         let mut drains = false;
@@ -57,8 +57,9 @@ impl Channel {
                 () = self.gone.cancelled() => break,
                 () = self.out.closed() => break,
                 () = &mut ended => break,
-                Some(()) = work.next(), if !work.is_empty() => {}
+                // Before the calls that wait for the same: what they ask must find the session's stream.
                 () = &mut follow => {}
+                Some(()) = work.next(), if !work.is_empty() => {}
                 () = &mut draining, if !drains => drains = true,
                 inbound = texts.recv(), if held.is_none() => {
                     let Some(inbound) = inbound else { break };

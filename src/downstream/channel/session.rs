@@ -4,6 +4,7 @@
 //! `initialize`, whose second answer the host does not see. Its id is known here alone. Does not own what the session is at the
 //! server, which is the front's. Rules: A12.13, A13.4, A14.5; cases C02, C04, C06.
 
+use super::again::Memory;
 use super::deliver::UNBOUNDED;
 use super::messages::Messages;
 use super::{Channel, FAREWELL};
@@ -46,6 +47,7 @@ pub(super) struct Sessions {
     /// How many `initialize` are under way.
     opening: AtomicUsize,
     renewal: Mutex<Option<Arc<Renewal>>>,
+    pub(super) memory: Memory,
 }
 
 /// One opening anew, for all who have found out that the session is lost.
@@ -137,6 +139,7 @@ pub(super) fn standing(request: &Request, id: Option<HeaderValue>, answer: &Resp
 impl Channel {
     /// The host's session from now on; the one before it is over, and returned to be ended.
     pub(super) fn stand(&self, session: Standing) -> Option<Arc<Standing>> {
+        self.sessions.memory.forget();
         let before = self.sessions.replace(Some(session));
         before.inspect(|session| session.over.cancel())
     }
@@ -214,12 +217,14 @@ impl Channel {
         let revision = version.and_then(|version| LegacyRevision::parse(&version));
         let mut session = Standing { id, revision, initialized: None, ..lost.clone() };
         if let Some(text) = &lost.initialized {
-            let told = self.front.handle(self.heads.in_session(&session, text.clone(), headers)).await;
+            let ready = self.heads.in_session(&session, text.clone(), headers.clone());
+            let told = self.front.handle(ready).await;
             if !told.status().is_success() {
                 let status = told.status().as_u16();
                 return Err(format!("the session was lost; another was refused with HTTP status {status}"));
             }
             session.initialized = Some(text.clone());
+            self.tell_again(&session, &headers).await;
         }
         if lost.over.is_cancelled() {
             return Err("the session has ended".to_owned());

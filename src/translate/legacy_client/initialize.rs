@@ -12,6 +12,7 @@ use crate::translate::declared::{UNBOUNDED, object, once};
 use crate::translate::discover::NEUTRAL_EXTENSIONS;
 use crate::wire::json::{Limits, Object, Span, quote_into};
 use crate::wire::jsonrpc::{Id, Request, string};
+use crate::wire::meta;
 use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
@@ -66,6 +67,14 @@ impl Can {
 }
 
 impl Client {
+    /// The sender of a modern request, for what the proxy asks by its name: nothing may be asked of it then.
+    pub fn of_modern(request: &Request, limits: Limits) -> Self {
+        let info = request.params.meta().and_then(|meta| once(meta, &request.text, meta::CLIENT_INFO));
+        let info = identity::read(&request.text, info, identity::MOST_OF_CLIENT, limits);
+        let capabilities = Bytes::from_static(b"{}");
+        Self { revision: LegacyRevision::LATEST, info, capabilities, can: Can::default() }
+    }
+
     /// The same client, of which nothing may be asked.
     pub fn silent(self) -> Self {
         Self { capabilities: Bytes::from_static(b"{}"), can: Can::default(), ..self }

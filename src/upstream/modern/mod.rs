@@ -5,12 +5,13 @@
 //! For legacy clients it owns the parts below: `call` runs one of their calls through all rounds, `catalog` is what is known of
 //! the server's tools, `lookup` finds the one that is called, `own` sends what the proxy asks for itself, `feed` listens to
 //! changes, `vouch` asks about credentials, `pace` says when a call that is not finished goes on, `cache` keeps lists where that
-//! is wanted.
+//! is wanted. `mirrored` does for a modern client on a channel what HTTP wants done of its calls.
 
 mod cache;
 mod call;
 mod catalog;
 mod lookup;
+mod mirrored;
 mod own;
 mod pace;
 mod vouch;
@@ -38,7 +39,7 @@ use bytes::Bytes;
 use cache::Cache;
 use catalog::Catalog;
 use feed::Feed;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use lookup::Lookups;
 use std::sync::Arc;
@@ -126,14 +127,17 @@ impl Modern {
 
     /// Sends the request as it came. A connection that breaks afterwards breaks the response: the request is lost, and
     /// the client decides whether to ask again (A12.20).
-    pub async fn send(&self, call: &Call) -> Result<Response<UpstreamBody>, Trouble> {
+    pub async fn send(self: &Arc<Self>, call: &Call) -> Result<Response<UpstreamBody>, Trouble> {
+        if self.mirrors(call) {
+            return Box::pin(self.send_mirrored(call)).await;
+        }
         let waiting = call.meter.sent(Era::Modern);
-        self.post(&call.headers, call.request.text.clone(), Some((call.id(), waiting))).await
+        self.post(&call.headers, Vec::new(), call.request.text.clone(), Some((call.id(), waiting))).await
     }
 
     /// Passes a notification on.
     pub async fn notify(&self, client: &HeaderMap, text: Bytes) -> Result<Response<UpstreamBody>, Trouble> {
-        self.post(client, text, None).await
+        self.post(client, Vec::new(), text, None).await
     }
 
     /// The outcome of a response that the client cannot take as an event stream (C25).
@@ -201,10 +205,15 @@ impl Modern {
     async fn post(
         &self,
         client: &HeaderMap,
+        params: Vec<(HeaderName, HeaderValue)>,
         text: Bytes,
         request: Option<(&Id, Waiting)>,
     ) -> Result<Response<UpstreamBody>, Trouble> {
-        let head = || self.shared.heads.modern(client);
+        let head = || {
+            let mut head = self.shared.heads.modern(client);
+            head.headers.extend(params.iter().cloned());
+            head
+        };
         let sent = self.shared.transport.send_due(&head, Payload::from(text)).await;
         let response =
             sent.map_err(|error| Trouble::Fault(super::send_fault(&self.shared.settings.name, &error)))?;

@@ -1,0 +1,138 @@
+//! A modern client's `tools/call` that has come on a channel: the headers that repeat its arguments are made here.
+//!
+//! A client of Streamable HTTP sends them itself, and they are left alone. One on a channel has no headers to send, and a server
+//! over HTTP wants them all the same. Owns adding them to what is relayed, the one further try with a list read anew where the
+//! server does not agree (-32020: nothing has run), and learning from the lists that pass by, so that a call seldom has to
+//! wait for one. Does not own what is known of tools (`catalog`), nor how it is looked up (`lookup`).
+//! Rules: A5.10, A11.8, A13.3; vectors D77, D78; case C67; spec basic/transports/streamable-http, "Custom Headers from Tool
+//! Parameters".
+
+use super::super::reply::{UpstreamBody, collect, content_type};
+use super::lookup::Mismatch;
+use super::{Modern, Trouble};
+use crate::exchange::{Binding, Call, Fault, FaultKind};
+use crate::telemetry::metrics::Waiting;
+use crate::translate::legacy_client::initialize::Client;
+use crate::translate::legacy_client::{mirror, tools};
+use crate::wire::headers::ContentType;
+use crate::wire::jsonrpc::{self, Message, Reply, code, string};
+use crate::wire::method::Method;
+use crate::wire::version::{Era, LegacyRevision};
+use bytes::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// As of a legacy client's call: servers take headers of so many bytes in all.
+const MOST_HEADER: usize = 8 * 1024;
+
+impl Modern {
+    /// Whether what HTTP wants said of this call is the proxy's to say.
+    pub(super) fn mirrors(&self, call: &Call) -> bool {
+        match (call.binding, call.method) {
+            (Binding::Channel, Method::ToolsCall | Method::ToolsList) => !self.shared.transport.is_channel(),
+            _ => false,
+        }
+    }
+
+    /// As [`send`](Self::send), for such a call.
+    pub(super) async fn send_mirrored(
+        self: &Arc<Self>,
+        call: &Call,
+    ) -> Result<Response<UpstreamBody>, Trouble> {
+        if call.method == Method::ToolsList {
+            let waiting = call.meter.sent(Era::Modern);
+            let response = self.post_call(call, Vec::new(), waiting).await?;
+            return self.learn(call, response).await;
+        }
+        let request = &call.request;
+        let name = request.params.body().and_then(|body| body.object.first(&request.text, "name"));
+        let Some(name) = name.and_then(|span| string(&request.text, span)) else {
+            let waiting = call.meter.sent(Era::Modern);
+            return self.post_call(call, Vec::new(), waiting).await;
+        };
+        let client = Client::of_modern(request, self.shared.limits);
+        let mut tool = self.tool(call, &client, &name).await;
+        let mut mended = false;
+        loop {
+            let params = match &tool {
+                Some(tool) => mirror::headers(&tool.mirrors, request, self.shared.limits),
+                None => Vec::new(),
+            };
+            if params.iter().any(|(_, value)| value.len() > MOST_HEADER) {
+                let text = format!(
+                    "what a header has to repeat of the request is longer than a header may be ({MOST_HEADER} bytes)"
+                );
+                return Err(Trouble::Fault(Fault::new(FaultKind::InvalidParams, text)));
+            }
+            let sent = Instant::now();
+            let waiting = call.meter.sent(Era::Modern);
+            let response = self.post_call(call, params, waiting).await?;
+            if !self.disagrees(&response) {
+                return Ok(response);
+            }
+            if std::mem::replace(&mut mended, true) {
+                // The headers are the proxy's own, so the client cannot do better.
+                let text = "the upstream server does not agree with the headers that repeat the request";
+                return Err(Trouble::Fault(Fault::bad_gateway(text)));
+            }
+            let before = tool.take();
+            let mismatch = Mismatch { tool: before.as_ref(), sent };
+            tool = self.tool_again(call, &client, &name, mismatch).await;
+        }
+    }
+
+    async fn post_call(
+        &self,
+        call: &Call,
+        params: Vec<(HeaderName, HeaderValue)>,
+        waiting: Waiting,
+    ) -> Result<Response<UpstreamBody>, Trouble> {
+        self.post(&call.headers, params, call.request.text.clone(), Some((call.id(), waiting))).await
+    }
+
+    /// Whether the server refused the request for its headers.
+    fn disagrees(&self, response: &Response<UpstreamBody>) -> bool {
+        if response.status() != StatusCode::BAD_REQUEST {
+            return false;
+        }
+        let UpstreamBody::Read(text) = response.body() else { return false };
+        match jsonrpc::parse(text.clone(), self.shared.limits) {
+            Ok(Message::Response(answer)) => {
+                matches!(&answer.reply, Reply::Error(error) if error.code == code::HEADER_MISMATCH)
+            }
+            Ok(Message::Request(_) | Message::Notification(_)) | Err(_) => false,
+        }
+    }
+
+    /// Takes in a list that passes by in one body.
+    async fn learn(
+        &self,
+        call: &Call,
+        response: Response<UpstreamBody>,
+    ) -> Result<Response<UpstreamBody>, Trouble> {
+        let whole =
+            response.status().is_success() && content_type(response.headers()) == Some(ContentType::Json);
+        let (head, body) = response.into_parts();
+        let text = match body {
+            UpstreamBody::Streaming(mut body) if whole => {
+                let limit = self.shared.settings.limits.message_bytes;
+                let read = collect(&mut body, limit).await;
+                read.map_err(|broken| Trouble::Fault(self.shared.broken(broken).into()))?
+            }
+            body => return Ok(Response::from_parts(head, body)),
+        };
+        self.learn_of(call, &text);
+        Ok(Response::from_parts(head, UpstreamBody::Read(text)))
+    }
+
+    fn learn_of(&self, call: &Call, text: &Bytes) {
+        if let Ok(Message::Response(answer)) = jsonrpc::parse(text.clone(), self.shared.limits)
+            && let Reply::Result(body) = &answer.reply
+            && let Ok(listed) = tools::list(&answer, body, call.id(), LegacyRevision::LATEST)
+        {
+            self.catalog.learn(call.principal, listed.tools);
+        }
+    }
+}
