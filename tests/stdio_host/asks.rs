@@ -165,10 +165,8 @@ async fn c45_each_call_gets_its_own_answers() {
     for round in 0..2 {
         for n in 1..=2 {
             let words = format!("call {n} round {round}");
-            let asked = format!(
-                r#"{{"method":"elicitation/create","params":{}}}"#,
-                questions::form_params(&words)
-            );
+            let asked =
+                format!(r#"{{"method":"elicitation/create","params":{}}}"#, questions::form_params(&words));
             let of_it = |call: &std::sync::Arc<super::support::Call>| call.argument("n") == json!(n);
             calls.wait(2 * (round + 1)).await;
             calls.all().into_iter().filter(of_it).next_back().unwrap().asks(&[("k", &asked)], None);

@@ -1,7 +1,9 @@
 //! A2.2, C23, B14: cancellation of calls and subscriptions, in both eras, to servers of both.
 
 use super::stage::{Host, cancelled, echo, legacy, modern, modern_echo, modern_with, text};
-use super::support::{Calls, Gets, LegacyServer, Listens, ModernServer, Proxy, json, pass, questions, within};
+use super::support::{
+    Calls, Gets, LegacyServer, Listens, ModernServer, Proxy, json, pass, questions, within,
+};
 
 async fn gone(call: &super::support::Call) {
     within("the end of the call", async {
@@ -18,9 +20,9 @@ async fn a2_2_a_modern_hosts_call_before_a_modern_server() {
     let calls = Calls::new();
     let (proxy, up) = Proxy::before_modern(&calls.of_modern(ModernServer::new())).await;
     let mut host = Host::launch(&proxy);
-    host.say(&modern_echo("1", "{}")).await;
-    host.say(&modern_echo("2", "{}")).await;
-    let (first, second) = (calls.wait(1).await, calls.wait(2).await);
+    host.say(&modern_echo("1", r#"{"n":1}"#)).await;
+    host.say(&modern_echo("2", r#"{"n":2}"#)).await;
+    let (first, second) = (calls.marked(1).await, calls.marked(2).await);
     host.say(&cancelled("1")).await;
     gone(&first).await;
     assert!(second.is_open(), "the other goes on");

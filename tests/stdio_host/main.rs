@@ -7,7 +7,11 @@
 mod asks;
 mod cancels;
 mod cells;
+mod ends;
 mod ids;
+mod lines;
+mod listens;
+mod lost;
 mod order;
 mod stage;
 #[path = "../support/mod.rs"]

@@ -21,6 +21,7 @@ pub struct Host {
     /// Read and not asked for yet.
     kept: VecDeque<Value>,
     ending: JoinHandle<String>,
+    reading: JoinHandle<()>,
     /// Everything that came, in order.
     pub heard: Vec<Value>,
 }
@@ -73,7 +74,7 @@ impl Host {
     pub fn with_pipes(proxy: &Proxy, pipe: usize) -> Self {
         let (stdin, stdout, ending) = proxy.launched(pipe);
         let (tell, lines) = mpsc::unbounded_channel();
-        tokio::spawn(async move {
+        let reading = tokio::spawn(async move {
             let mut stdout = BufReader::new(stdout);
             let mut line = String::new();
             while let Ok(1..) = stdout.read_line(&mut line).await {
@@ -84,7 +85,7 @@ impl Host {
                 line.clear();
             }
         });
-        Self { stdin: Some(stdin), lines, kept: VecDeque::new(), ending, heard: Vec::new() }
+        Self { stdin: Some(stdin), lines, kept: VecDeque::new(), ending, heard: Vec::new(), reading }
     }
 
     /// With a session of this version, and these capabilities of the client.
@@ -94,6 +95,12 @@ impl Host {
         assert!(host.answer("\"init\"").await["result"].is_object(), "{:?}", host.heard);
         host.say(INITIALIZED).await;
         host
+    }
+
+    /// The next line as it came.
+    pub async fn next_raw(&mut self) -> String {
+        assert!(self.kept.is_empty(), "{:?}", self.kept);
+        within("a line", self.lines.recv()).await.expect("a line before the end")
     }
 
     /// One line.
@@ -146,6 +153,11 @@ impl Host {
         if let Ok(line) = self.lines.try_recv() {
             panic!("nothing more comes: {line}");
         }
+    }
+
+    /// Closes standard output.
+    pub fn hang_up(&mut self) {
+        self.reading.abort();
     }
 
     /// Closes standard input.

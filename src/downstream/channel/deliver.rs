@@ -45,6 +45,11 @@ impl<'a> Awaited<'a> {
         self.flights.is_empty()
     }
 
+    /// Nobody waits for any more of them.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.flights.iter().all(Flight::is_cancelled)
+    }
+
     pub(super) fn is_array(&self) -> bool {
         !self.single
     }

@@ -10,6 +10,7 @@ use super::deliver::{Awaited, UNBOUNDED, items, words};
 use super::flying::{Cancelled, Kind};
 use super::messages::{Broken, Messages};
 use super::session::{Standing, standing};
+use super::sort::What;
 use crate::downstream::body::FrontBody;
 use crate::wire::headers::MCP_SESSION_ID;
 use crate::wire::jsonrpc::{self, Id, Message, Notification, Reply, Request, code};
@@ -30,6 +31,18 @@ const ANSWER: Duration = Duration::from_secs(1);
 const REST: Duration = Duration::from_secs(2);
 /// Before a stream is taken up again that named no pause.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// Why a request has no answer.
+struct Failure {
+    code: i64,
+    words: String,
+}
+
+impl From<String> for Failure {
+    fn from(words: String) -> Self {
+        Self { code: code::INTERNAL_ERROR, words }
+    }
+}
 
 const NO_SESSION: &str = "there is no session; `initialize` begins one";
 
@@ -125,50 +138,66 @@ impl Channel {
     }
 
     /// One POST with requests in the session, to their answers.
-    async fn exchange(&self, awaited: Awaited<'_>, text: Bytes, headers: Option<HeaderMap>) {
-        let Some(mut session) = self.sessions.current() else {
-            return self.fail(awaited, code::INVALID_REQUEST, NO_SESSION).await;
+    async fn exchange(&self, mut awaited: Awaited<'_>, text: Bytes, headers: Option<HeaderMap>) {
+        let Some(session) = self.sessions.current() else {
+            let failure = Failure { code: code::INVALID_REQUEST, words: NO_SESSION.to_owned() };
+            return self.refuse(awaited, failure).await;
         };
         let over = session.over.clone();
-        let mut awaited = awaited;
-        let answered = async {
-            let mut renewed = false;
-            loop {
-                let posted = self.heads.in_session(&session, text.clone(), headers.clone());
-                let response = self.front.handle(posted).await;
-                let mut messages = Messages::new(response, self.settings().limits.message_bytes);
-                if messages.status != StatusCode::NOT_FOUND {
-                    return self.read(messages, &mut awaited, &session).await;
-                }
-                let told = messages.next().await.ok().flatten();
-                // The server's own word on the method wins (A12.22).
-                if let Some(told) = told.filter(is_unknown_method) {
-                    self.deliver(&mut awaited, told).await;
-                    return Ok(());
-                }
-                // A server without sessions has none to lose.
-                if session.id.is_none() {
-                    return Err(words(StatusCode::NOT_FOUND));
-                }
-                if std::mem::replace(&mut renewed, true) {
-                    return Err("the session was lost again right after a new one".to_owned());
-                }
-                session = self.renew(&session, headers.clone()).await?;
-            }
-        };
         let answered = tokio::select! {
             biased;
-            () = over.cancelled() => Err("the session was ended before this request was answered".to_owned()),
-            answered = answered => answered,
-        };
-        if let Err(words) = answered {
-            if awaited.is_array() && awaited.is_over() {
-                if let super::sort::What::Say(told) = self.nameless(code::INVALID_REQUEST, &words) {
-                    self.say(told).await;
-                }
+            () = over.cancelled() => {
+                Err("the session was ended before this request was answered".to_owned().into())
             }
-            self.fail(awaited, code::INTERNAL_ERROR, &words).await;
+            answered = self.asked(&mut awaited, session, text, headers) => answered,
+        };
+        if let Err(failure) = answered {
+            self.refuse(awaited, failure).await;
         }
+    }
+
+    /// The same, once more where the session was lost: the request has not run then (A12.13).
+    async fn asked(
+        &self,
+        awaited: &mut Awaited<'_>,
+        mut session: Arc<Standing>,
+        text: Bytes,
+        headers: Option<HeaderMap>,
+    ) -> Result<(), Failure> {
+        let mut renewed = false;
+        loop {
+            let posted = self.heads.in_session(&session, text.clone(), headers.clone());
+            let response = self.front.handle(posted).await;
+            let mut messages = Messages::new(response, self.settings().limits.message_bytes);
+            if messages.status != StatusCode::NOT_FOUND {
+                return self.read(messages, awaited, &session).await;
+            }
+            let told = messages.next().await.ok().flatten();
+            // The server's own word on the method wins (A12.22).
+            if let Some(told) = told.filter(is_unknown_method) {
+                self.deliver(awaited, told).await;
+                return Ok(());
+            }
+            // A server without sessions has none to lose.
+            if session.id.is_none() {
+                return Err(words(StatusCode::NOT_FOUND).into());
+            }
+            if std::mem::replace(&mut renewed, true) {
+                return Err("the session was lost again right after a new one".to_owned().into());
+            }
+            session = self.renew(&session, headers.clone()).await?;
+        }
+    }
+
+    /// An error for each that waits for an answer; an array without a request is not met with silence either (C31).
+    async fn refuse(&self, awaited: Awaited<'_>, Failure { code, words }: Failure) {
+        if awaited.is_array()
+            && awaited.is_over()
+            && let What::Say(told) = self.nameless(code, &words)
+        {
+            self.say(told).await;
+        }
+        self.fail(awaited, code, &words).await;
     }
 
     /// Reads a response until everything is answered; `Err`: what those are told that have no answer.
@@ -177,49 +206,74 @@ impl Channel {
         mut messages: Messages,
         awaited: &mut Awaited<'_>,
         session: &Arc<Standing>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Failure> {
         let limits = &self.settings().limits;
         let mut left = limits.resumptions;
         loop {
             let ended = match messages.next().await {
+                Ok(Some(text)) if awaited.is_array() && !messages.is_stream() => {
+                    return self.whole(awaited, text, messages.status).await;
+                }
                 Ok(Some(text)) => {
                     left = limits.resumptions;
-                    let array = awaited.is_array()
-                        && !messages.is_stream()
-                        && text.trim_ascii_start().starts_with(b"[");
-                    if !array || self.array(awaited, &text).await.is_none() {
-                        self.deliver(awaited, text).await;
-                    }
+                    self.deliver(awaited, text).await;
                     if awaited.is_over() && messages.is_stream() {
                         let _ = timeout(REST, self.rest(&mut messages, awaited)).await;
                         return Ok(());
                     }
                     continue;
                 }
-                Ok(None) if awaited.is_over() => return Ok(()),
+                Ok(None) if awaited.is_cancelled() => return Ok(()),
                 Ok(None) if messages.is_stream() => Broken::Off,
-                Ok(None) => return Err(words(messages.status)),
+                Ok(None) => return Err(words(messages.status).into()),
                 Err(broken) => broken,
             };
             let again = match (ended, messages.last_event_id()) {
                 (Broken::Off, Some(last)) => last,
-                (Broken::Off, None) | (Broken::TooLarge(_), _) => return Err(ended.to_string()),
+                (Broken::Off, None) | (Broken::TooLarge(_), _) => return Err(ended.to_string().into()),
             };
-            let mut pause = messages.retry.unwrap_or(PAUSE);
-            messages = loop {
-                left = left.checked_sub(1).ok_or_else(|| ended.to_string())?;
-                sleep(pause.clamp(PAUSE / 10, self.settings().timeouts.reconnect_max)).await;
-                pause = pause.max(PAUSE) * 2;
-                let response = self.front.handle(self.heads.stream(session, Some(&again))).await;
-                let status = response.status();
-                let resumed = Messages::after(response, limits.message_bytes, Some(again.clone()));
-                match resumed.is_stream() {
-                    true => break resumed,
-                    false if status.is_server_error() => {}
-                    false => return Err(ended.to_string()),
-                }
-            };
+            let pause = messages.retry.unwrap_or(PAUSE);
+            messages =
+                self.resume(session, again, pause, &mut left).await.ok_or_else(|| ended.to_string())?;
         }
+    }
+
+    /// Takes a stream up again after an event; `None`: it is not to be had any more.
+    async fn resume(
+        &self,
+        session: &Arc<Standing>,
+        last: Bytes,
+        mut pause: Duration,
+        left: &mut usize,
+    ) -> Option<Messages> {
+        let settings = self.settings();
+        loop {
+            *left = left.checked_sub(1)?;
+            sleep(pause.clamp(PAUSE / 10, settings.timeouts.reconnect_max)).await;
+            pause = pause.max(PAUSE) * 2;
+            let response = self.front.handle(self.heads.stream(session, Some(&last))).await;
+            let messages = Messages::after(response, settings.limits.message_bytes, Some(last.clone()));
+            if messages.is_stream() {
+                return Some(messages);
+            }
+            if !messages.status.is_server_error() {
+                return None;
+            }
+        }
+    }
+
+    /// The JSON body that answers an array.
+    async fn whole(&self, awaited: &mut Awaited<'_>, text: Bytes, status: StatusCode) -> Result<(), Failure> {
+        if let Ok(Message::Response(answer)) = jsonrpc::parse(text.clone(), UNBOUNDED)
+            && let (None, Reply::Error(error)) = (answer.id, &answer.reply)
+        {
+            // The array as a whole was refused.
+            return Err(Failure { code: error.code, words: error.brief(&answer.text) });
+        }
+        if self.array(awaited, &text).await.is_none() {
+            self.deliver(awaited, text).await;
+        }
+        if awaited.is_over() { Ok(()) } else { Err(words(status).into()) }
     }
 
     /// What else a stream says after the answer.
