@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod asks;
+mod bounds;
 mod cancels;
 mod cells;
 mod ends;
@@ -12,7 +13,9 @@ mod ids;
 mod lines;
 mod listens;
 mod lost;
+mod mirror;
 mod order;
 mod stage;
+mod streams;
 #[path = "../support/mod.rs"]
 mod support;

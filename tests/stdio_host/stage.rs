@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::support::old::NAME;
@@ -21,7 +21,8 @@ pub struct Host {
     /// Read and not asked for yet.
     kept: VecDeque<Value>,
     ending: JoinHandle<String>,
-    reading: JoinHandle<()>,
+    reader: JoinHandle<()>,
+    reads: watch::Sender<bool>,
     /// Everything that came, in order.
     pub heard: Vec<Value>,
 }
@@ -74,10 +75,14 @@ impl Host {
     pub fn with_pipes(proxy: &Proxy, pipe: usize) -> Self {
         let (stdin, stdout, ending) = proxy.launched(pipe);
         let (tell, lines) = mpsc::unbounded_channel();
-        let reading = tokio::spawn(async move {
+        let (reads, reading) = watch::channel(true);
+        let reader = tokio::spawn(async move {
             let mut stdout = BufReader::new(stdout);
             let mut line = String::new();
-            while let Ok(1..) = stdout.read_line(&mut line).await {
+            let mut reading = reading;
+            while reading.wait_for(|reads| *reads).await.is_ok()
+                && let Ok(1..) = stdout.read_line(&mut line).await
+            {
                 let text = line.strip_suffix('\n').expect("a whole line");
                 if tell.send(text.to_owned()).is_err() {
                     return;
@@ -85,7 +90,7 @@ impl Host {
                 line.clear();
             }
         });
-        Self { stdin: Some(stdin), lines, kept: VecDeque::new(), ending, heard: Vec::new(), reading }
+        Self { stdin: Some(stdin), lines, kept: VecDeque::new(), ending, heard: Vec::new(), reader, reads }
     }
 
     /// With a session of this version, and these capabilities of the client.
@@ -155,9 +160,26 @@ impl Host {
         }
     }
 
+    /// What is written from now on stays in the pipe.
+    pub fn stop_reading(&mut self) {
+        self.reads.send_replace(false);
+    }
+
+    pub fn read_on(&mut self) {
+        self.reads.send_replace(true);
+    }
+
+    /// One line, if there is room for it within so many milliseconds; else some of it may have been written.
+    pub async fn try_say(&mut self, text: &str, millis: u64) -> bool {
+        let stdin = self.stdin.as_mut().expect("an open pipe");
+        let line = format!("{text}\n");
+        let writing = stdin.write_all(line.as_bytes());
+        tokio::time::timeout(std::time::Duration::from_millis(millis), writing).await.is_ok()
+    }
+
     /// Closes standard output.
     pub fn hang_up(&mut self) {
-        self.reading.abort();
+        self.reader.abort();
     }
 
     /// Closes standard input.
