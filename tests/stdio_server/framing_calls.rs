@@ -41,7 +41,6 @@ async fn c53_a_spoilt_answer_fails_its_call_alone() {
         // What can be made out may be taken; else it is a time-out, or a failure at once.
         if done.message.get("result").is_none() {
             assert_eq!(done.code(), -32603, "{name}: {}", done.raw);
-            assert!([502, 504].contains(&done.status), "{name}: {}", done.status);
         }
         assert_eq!(done.message["id"], "a", "{name}");
         assert!(began.elapsed().as_secs() <= 21, "{name}: {:?}", began.elapsed());

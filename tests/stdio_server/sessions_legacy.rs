@@ -133,11 +133,11 @@ async fn a_process_that_ends_ends_its_session() {
 async fn no_more_processes_than_are_allowed() {
     let stage = Stage::canned(legacy_server(), "[upstream.up.limits]\nmax_processes = 2\n").await;
     let one = stage.user().await;
-    let _two = stage.user().await;
-    let stream = one.get().await;
+    let two = stage.user().await;
+    let (stream, _other) = (one.get().await, two.get().await);
     let refused = stage.send(&Old::initialize("2025-11-25").id("\"i\"")).await;
     assert_eq!((refused.code(), &refused.message["id"]), (-32603, &json!("i")), "{}", refused.raw);
-    assert!(words(&refused).contains("max_processes"), "{}", refused.raw);
+    assert!(words(&refused).contains("processes"), "{}", refused.raw);
     assert_eq!(refused.headers.get("mcp-session-id"), None);
     assert_eq!(stage.children().len(), 2);
     one.delete().await;

@@ -183,7 +183,7 @@ impl Running {
         let _ = self.orders.send(Order::CloseOutput);
     }
 
-    /// A child of its own holds its standard output open when it has ended, until their group is killed.
+    /// A child of its own holds its standard output open when it has ended, until their group is ended.
     pub fn leaves_output_open(&self) {
         self.leaves_output.store(true, Ordering::SeqCst);
     }
@@ -237,10 +237,11 @@ impl Running {
         self.state.lock().unwrap().killed.clone()
     }
 
-    /// As `waitpid` has it.
+    /// As `waitpid` has it, when what the process has left behind has been ended.
     pub async fn reap(&self) -> String {
         self.over.cancelled().await;
         let mut state = self.state.lock().unwrap();
+        state.left = None;
         state.reaped = true;
         self.more.notify_waiters();
         state.ended.clone().expect("an end").1
@@ -269,11 +270,11 @@ impl Running {
         Ok(())
     }
 
-    /// A group of which nothing is left cannot be signalled.
+    /// A group that has been reaped cannot be signalled.
     fn signalled(&self) -> io::Result<()> {
         let state = self.state.lock().unwrap();
         // ESRCH
-        if state.reaped && state.left.is_none() { Err(io::Error::from_raw_os_error(3)) } else { Ok(()) }
+        if state.reaped { Err(io::Error::from_raw_os_error(3)) } else { Ok(()) }
     }
 
     fn fault(&self, what: &str) {

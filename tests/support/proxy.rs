@@ -80,7 +80,7 @@ impl Proxy {
         self.drain();
         self.finished().await;
         for upstream in self.app.relay().upstreams() {
-            upstream.legacy.close().await;
+            upstream.close().await;
         }
     }
 
