@@ -9,14 +9,14 @@ import { releaseBinary } from './lib/janus.mjs';
 import * as paths from './lib/paths.mjs';
 import { missingPrograms, modernNode } from './lib/prerequisites.mjs';
 import { Report } from './lib/report.mjs';
-import { EVERYTHING_ASKS, PYTHON_ASKS, TYPESCRIPT_ASKS } from './scenarios/asked.mjs';
+import { EVERYTHING_ASKS, MODERN_ASKS, PYTHON_ASKS, TYPESCRIPT_ASKS } from './scenarios/asked.mjs';
 import { modern, pymodern, runBridged, runDual } from './scenarios/bridged.mjs';
 import { FIXTURES, runConformance } from './scenarios/conformance.mjs';
 import { runConformanceClient } from './scenarios/conformance-client.mjs';
 import { runLegacyClient } from './scenarios/legacy-clients.mjs';
 import { runQuestions } from './scenarios/questions.mjs';
 import { runSdkClient } from './scenarios/sdk-clients.mjs';
-import { everything, modernFixture, pythonLegacy, typescriptLegacy } from './scenarios/targets.mjs';
+import { everything, filesystem, modernFixture, modernOf, pythonLegacy, typescriptLegacy } from './scenarios/targets.mjs';
 import { createWireSchema } from './lib/wire-schema.mjs';
 
 const PARTS = {
@@ -29,6 +29,7 @@ const PARTS = {
   ...questionParts(),
   ...legacyClientParts(),
   ...bridgedParts(),
+  ...programParts(),
   'modern-to-legacy': (context, report) => runConformance(context, report, 'modern-to-legacy', FIXTURES.legacy),
   'modern-to-modern': (context, report) => runConformance(context, report, 'modern-to-modern', FIXTURES.modern),
   'legacy-to-legacy': (context, report) => runConformance(context, report, 'legacy-to-legacy', FIXTURES.legacy),
@@ -75,6 +76,34 @@ function bridgedParts() {
   for (const client of ['typescript', 'python']) {
     for (const [server, target] of Object.entries({ modern, pymodern })) {
       parts[`legacy-${client}-${server}`] = (context, report) => runBridged(context, report, client, target);
+    }
+  }
+  return parts;
+}
+
+/** Clients of both eras before servers that the proxy starts. */
+function programParts() {
+  const ways = { front: 'http', upstream: 'stdio' };
+  const parts = {
+    'filesystem-stdio': async (context, report) => {
+      for (const client of ['typescript', 'python']) {
+        await runSdkClient(context, report, client, filesystem(context), { ways });
+        await runLegacyClient(context, report, client, filesystem(context), { ways });
+      }
+    },
+  };
+  for (const client of ['typescript', 'python']) {
+    for (const [server, target] of Object.entries({ everything, python: pythonLegacy, modern: modernOf(modern), pymodern: modernOf(pymodern) })) {
+      parts[`${client}-${server}-stdio`] = (context, report) => runSdkClient(context, report, client, target, { ways });
+    }
+    for (const [server, [target, asks]] of Object.entries({ everything: [everything, EVERYTHING_ASKS], python: [pythonLegacy, PYTHON_ASKS], typescript: [typescriptLegacy, TYPESCRIPT_ASKS], modern: [modern, MODERN_ASKS], pymodern: [pymodern, MODERN_ASKS] })) {
+      parts[`questions-${client}-${server}-stdio`] = (context, report) => runQuestions(context, report, client, target, asks, { ways });
+    }
+    for (const [server, target] of Object.entries({ everything, python: pythonLegacy })) {
+      parts[`legacy-${client}-${server}-stdio`] = (context, report) => runLegacyClient(context, report, client, target, { ways });
+    }
+    for (const [server, target] of Object.entries({ modern, pymodern })) {
+      parts[`legacy-${client}-${server}-stdio`] = (context, report) => runBridged(context, report, client, target, { ways });
     }
   }
   return parts;

@@ -6,7 +6,7 @@
 import { EmptyResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { isDeepStrictEqual } from 'node:util';
 
-import { ALL, bridged, call, codeOf, connect, LATEST, pause, Raw, target, textOf } from './bridged.mjs';
+import { ALL, bridged, call, codeOf, connect, hasSessions, LATEST, pause, Raw, serverOverHttp, target, textOf, way } from './bridged.mjs';
 import { askRunner, check, same, step } from './checks.mjs';
 
 const AT_ONCE = 20;
@@ -19,8 +19,8 @@ function beginning({ client, transport }) {
   same('the server says its name', client.getServerVersion(), { name: target.serverName, version: '1.0.0' });
   check('the server says what it can do', isDeepStrictEqual(client.getServerCapabilities(), target.capabilities), client.getServerCapabilities());
   same('the instructions arrive', client.getInstructions(), target.instructions);
-  same('the revision is the newest that the client knows', transport.protocolVersion, LATEST);
-  check('there is a session', transport.sessionId !== undefined);
+  same('the revision is the newest that the client knows', transport.protocolVersion ?? transport._protocolVersion, LATEST);
+  if (hasSessions) check('there is a session', transport.sessionId !== undefined);
 }
 
 async function tools(user) {
@@ -52,7 +52,7 @@ async function headers(user, when) {
   for (const { arguments: args, headers: wanted } of target.headers) {
     const result = await call(user, tool('locate', args));
     check(`the server gets the arguments${when}`, !result.isError && isDeepStrictEqual(JSON.parse(textOf(result)), args), result);
-    if (!bridged) continue;
+    if (!bridged || !serverOverHttp) continue;
     const seen = (await askRunner('headers-of', { tool: 'locate' })).headers;
     check(`the arguments are mirrored in headers${when}`, isDeepStrictEqual(seen, wanted), `${JSON.stringify(seen)}, not ${JSON.stringify(wanted)}`);
   }
@@ -197,7 +197,8 @@ await step('progress', () => progress(user));
 await step('logging', () => logging(user));
 await step('errors', () => errors(user));
 await step('cancellation', () => cancellation(user));
-if (bridged) await step('batches', batches);
-await step('the end of a session', ends);
+if (bridged && hasSessions) await step('batches', batches);
+if (hasSessions) await step('the end of a session', ends);
 await user.client.close();
+if (way === 'stdio') same('nothing that was started is left', (await askRunner('all-gone')).left, []);
 process.exit(0);

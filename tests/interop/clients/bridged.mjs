@@ -1,9 +1,8 @@
 // Owns: how the official TypeScript client 1.x is connected for the checks of legacy clients before a modern server, what it
 // writes down of what it is asked and told, and requests by hand in a session of its own.
-// Does not own: the checks (bridged-*.mjs), or what is right (scenarios/bridged-target.mjs).
+// Does not own: the transports (reach-legacy.mjs), the checks (bridged-*.mjs), or what is right (scenarios/bridged-target.mjs).
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
   CreateMessageRequestSchema,
   ElicitationCompleteNotificationSchema,
@@ -18,12 +17,18 @@ import {
 
 import { EventLog } from '../lib/event-log.mjs';
 import { SseMessages } from '../lib/sse-messages.mjs';
+import { reach, wayOf } from './reach-legacy.mjs';
 
 const [givenUrl, targetText, mode] = process.argv.slice(2);
 export const url = givenUrl;
 export const target = JSON.parse(targetText);
 /** Not so in a run without the proxy, where the server itself serves legacy sessions. */
 export const bridged = mode === 'bridged';
+export const way = wayOf(url);
+/** Over anything else, a session is a connection, and there is nothing that could be done by hand or taken up again. */
+export const hasSessions = way === 'http';
+/** What only HTTP at the server shows: mirrored headers, and whose token a call came with. */
+export const serverOverHttp = target.ways.upstream === 'http';
 export const LATEST = '2025-11-25';
 
 export const CALL_MS = 10_000;
@@ -47,8 +52,7 @@ export async function connect({ token = 'main', capabilities = ALL, revision = L
   const user = { client, token, asked: new EventLog(), told: new EventLog(), answerTo: async () => undefined, sample: async () => undefined, gate: 0 };
   addAnswers(user, capabilities);
   addEars(user);
-  const requestInit = { headers: { Authorization: `Bearer token-${token}` } };
-  user.transport = new StreamableHTTPClientTransport(new URL(url), { requestInit, fetch: asking(revision), sessionId: session });
+  user.transport = asking(revision, reach(url, `token-${token}`, { sessionId: session }));
   client.onerror = () => {};
   await client.connect(user.transport);
   return user;
@@ -98,10 +102,17 @@ export async function hears({ told }, what, from = 0) {
   return heard();
 }
 
-/** The SDK always asks for its newest revision. */
-function asking(revision) {
-  if (revision === LATEST) return undefined;
-  return (input, init) => fetch(input, init?.body?.includes?.('"initialize"') ? { ...init, body: init.body.replace(LATEST, revision) } : init);
+/** The SDK always asks for its newest revision; what is agreed on is the transport's to know. */
+function asking(revision, transport) {
+  const send = transport.send.bind(transport);
+  const older = (message) => (message.method === 'initialize' ? { ...message, params: { ...message.params, protocolVersion: revision } } : message);
+  transport.send = (message, options) => send(older(message), options);
+  if (transport.setProtocolVersion === undefined) {
+    transport.setProtocolVersion = (version) => {
+      transport.protocolVersion = version;
+    };
+  }
+  return transport;
 }
 
 export const textsOf = (blocks) => blocks.flat().map((block) => block.text ?? '').join('\n');

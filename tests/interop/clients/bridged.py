@@ -1,6 +1,6 @@
 # Owns: how the official Python client 1.x is connected for the checks of legacy clients before a modern server, what it
 # writes down of what it is asked and told, and how its scripts talk with the runner.
-# Does not own: the checks (bridged_*.py), or what is right (scenarios/bridged-target.mjs). The TypeScript client's are in
+# Does not own: the transports (reach_legacy.py), the checks (bridged_*.py), or what is right (scenarios/bridged-target.mjs). The TypeScript client's are in
 # bridged.mjs, under the same names where they check the same.
 
 import asyncio
@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 
 from mcp import ClientSession, McpError
-from mcp.client.streamable_http import streamablehttp_client
 from mcp.types import (
     CreateMessageResult,
     CreateMessageResultWithTools,
@@ -27,7 +26,14 @@ from mcp.types import (
     ToolUseContent,
 )
 
+from reach_legacy import reach, way_of
+
 URL, TARGET = sys.argv[1], json.loads(sys.argv[2])
+WAY = way_of(URL)
+# Over anything else, a session is a connection, and there is nothing that could be done by hand or taken up again.
+HAS_SESSIONS = WAY == "http"
+# What only HTTP at the server shows: mirrored headers.
+SERVER_OVER_HTTP = TARGET["ways"]["upstream"] == "http"
 # Not so in a run without the proxy, where the server itself serves legacy sessions.
 BRIDGED = sys.argv[3] == "bridged"
 LATEST = "2025-11-25"
@@ -79,10 +85,8 @@ class User:
         self.stack = AsyncExitStack()
 
     async def open(self, session=None, end=True):
-        headers = {"Authorization": f"Bearer token-{self.token}"}
-        if session is not None:
-            headers |= {"mcp-session-id": session, "mcp-protocol-version": LATEST}
-        streams = await self.stack.enter_async_context(streamablehttp_client(URL, headers=headers, terminate_on_close=end))
+        headers = {} if session is None else {"mcp-session-id": session, "mcp-protocol-version": LATEST}
+        streams = await self.stack.enter_async_context(reach(URL, f"token-{self.token}", headers, terminate_on_close=end))
         read, write, self.session_id = streams
         asked = {"elicitation_callback": self.elicit, "sampling_callback": self.sample, "list_roots_callback": self.roots}
         tools = SamplingCapability(tools=SamplingToolsCapability(), context=SamplingContextCapability())

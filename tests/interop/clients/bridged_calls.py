@@ -13,7 +13,7 @@ from mcp.types import (
     PromptReference,
 )
 
-from bridged import ALL, BRIDGED, LATEST, TARGET, URL, User, ask_runner, check, code_of, same, step, text_of
+from bridged import ALL, BRIDGED, HAS_SESSIONS, LATEST, SERVER_OVER_HTTP, TARGET, URL, WAY, User, ask_runner, check, code_of, same, step, text_of
 
 AT_ONCE = 20
 # Nothing that is told of a call comes later than this after its answer.
@@ -27,7 +27,8 @@ def beginning(user):
     same("the server says what it can do", can, TARGET["capabilities"])
     same("the instructions arrive", begun.instructions, TARGET["instructions"])
     same("the revision is the newest that the client knows", begun.protocolVersion, LATEST)
-    check("there is a session", user.session_id() is not None)
+    if HAS_SESSIONS:
+        check("there is a session", user.session_id() is not None)
 
 
 async def tools(user):
@@ -51,7 +52,7 @@ async def headers(user, when):
     for one in TARGET["headers"]:
         result = await user.tool("locate", **one["arguments"])
         check(f"the server gets the arguments{when}", not result.isError and json.loads(text_of(result)) == one["arguments"], result)
-        if not BRIDGED:
+        if not BRIDGED or not SERVER_OVER_HTTP:
             continue
         seen = (await ask_runner("headers-of", tool="locate"))["headers"]
         same(f"the arguments are mirrored in headers{when}", seen, one["headers"])
@@ -181,8 +182,11 @@ async def main():
     await step("logging", logging(user))
     await step("errors", errors(user))
     await step("cancellation", cancellation(user))
-    await step("the end of a session", ends())
+    if HAS_SESSIONS:
+        await step("the end of a session", ends())
     await user.close()
+    if WAY == "stdio":
+        same("nothing that was started is left", (await ask_runner("all-gone"))["left"], [])
 
 
 asyncio.run(main())

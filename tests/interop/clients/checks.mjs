@@ -1,5 +1,5 @@
 // Owns: how a client script talks with the runner: one JSON line per check, and questions that the runner answers.
-// Does not own: the checks (modern-client.mjs).
+// Does not own: the checks (the other scripts here).
 
 import { createInterface } from 'node:readline';
 
@@ -28,4 +28,14 @@ export async function askRunner(question, details = {}) {
   console.log(JSON.stringify({ ask: question, ...details }));
   const { value } = await answers.next();
   return JSON.parse(value);
+}
+
+/**
+ * Progress that a program tells right before its answer is lost in the official TypeScript clients, which take the answer first;
+ * so there the wire has the last word on what the client was told.
+ */
+export async function sameProgress(name, seen, wanted, { tool, legs, piped }) {
+  if (!piped) return same(name, seen, wanted);
+  same(name, (await askRunner('progress-of', { tool, legs })).steps, wanted);
+  return same(`${name}, as far as the SDK lets it through`, seen, wanted.slice(0, Math.max(seen.length, wanted.length - 1)));
 }

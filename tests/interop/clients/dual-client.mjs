@@ -2,11 +2,12 @@
 // both eras: each gets the pair that it can do most with. argv[4] says whether the server keeps sessions for legacy clients.
 // Does not own: starting anything, or what the server is like (scenarios/bridged-target.mjs).
 
-import { Client as ModernClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client as ModernClient } from '@modelcontextprotocol/client';
 import { isDeepStrictEqual } from 'node:util';
 
 import { call, connect, target, textOf, url } from './bridged.mjs';
 import { askRunner, check, same, step } from './checks.mjs';
+import { reach } from './reach-modern.mjs';
 
 const keepsSessions = process.argv[4] === 'sessions';
 
@@ -52,8 +53,7 @@ async function asked() {
 
 async function modern() {
   const client = new ModernClient({ name: 'interop-typescript-dual', version: '1.0.0' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
-  const requestInit = { headers: { Authorization: 'Bearer token-modern' } };
-  await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }));
+  await client.connect(reach(url, 'token-modern'));
   same('a modern client speaks the modern revision', client.getProtocolEra(), 'modern');
   const result = await client.callTool({ name: 'sum', arguments: { a: 2, b: 40 } });
   check('a modern client gets its results', isDeepStrictEqual(result.structuredContent, { sum: 42 }), result);

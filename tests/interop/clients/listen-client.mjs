@@ -1,14 +1,17 @@
 // Owns: what the official TypeScript client 2.x (2026-07-28) hears of a server's changes while it listens: two listeners
 // of one user, one that asked for something else, and one of another user; across a restart, to the end of the proxy.
-// Does not own: how the server is made to change (scenarios/targets.mjs, `changes`), or starting anything.
+// Does not own: how the server is made to change (scenarios/targets.mjs, `changes`), or how it is reached (reach-modern.mjs).
 
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client } from '@modelcontextprotocol/client';
 
-import { askRunner, check, same, step } from './checks.mjs';
+import { askRunner, check, same, sameProgress, step } from './checks.mjs';
+import { reach } from './reach-modern.mjs';
 
-const [url, targetText] = process.argv.slice(2);
+const [where, targetText] = process.argv.slice(2);
 const target = JSON.parse(targetText);
-const { changes } = target;
+const { changes, ways } = target;
+/** A program that a client has started serves it alone, so that clients of one user share nothing. */
+const shared = ways.front === 'stdio' ? ['one'] : ['one', 'two'];
 
 const HEAR_MS = 10_000;
 /** A restarted server is looked for again after 1, 2 and 4 seconds. */
@@ -32,8 +35,7 @@ class Listener {
     listener.name = name;
     const options = { versionNegotiation: { mode: { pin: '2026-07-28' } }, ...(listChanged && { listChanged: listener.#asOptions(listChanged) }) };
     listener.client = new Client({ name: 'interop-typescript-listener', version: '1.0.0' }, options);
-    const requestInit = { headers: { Authorization: `Bearer ${token}` } };
-    await listener.client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }));
+    await listener.client.connect(reach(where, token));
     const { client } = listener;
     if (client.autoOpenedSubscription) listener.open.push(client.autoOpenedSubscription);
     for (const list of ['tools', 'prompts', 'resources'].filter((each) => !listChanged?.includes(each))) {
@@ -105,12 +107,12 @@ const sorted = (object) => Object.fromEntries(Object.entries(object).sort());
 /** Makes each change once and lets all who must hear it hear it. */
 async function makeChanges(round) {
   for (const change of changes.steps) {
-    for (const name of change.everyone ? ['one', 'two', 'other'] : ['one', 'two']) expected[name].push(...change.tells);
+    for (const name of change.everyone ? ['one', 'two', 'other'] : shared) expected[name].push(...change.tells);
     const result = await listeners.one.client.callTool({ name: change.name, arguments: change.arguments });
     check(`${round}: ${change.name} does its work`, !result.isError, result);
     await Promise.all(Object.entries(listeners).map(([name, listener]) => listener.hears(expected[name].length, HEAR_MS)));
     for (const [list, names] of Object.entries(change.lists ?? {})) {
-      for (const name of names) check(`${round}: the SDK has ${name} in its new list`, listeners.two.lists[list]?.includes(name), listeners.two.lists);
+      for (const name of shared.includes('two') ? names : []) check(`${round}: the SDK has ${name} in its new list`, listeners.two.lists[list]?.includes(name), listeners.two.lists);
     }
     for (const call of change.undo ?? []) await listeners.one.client.callTool(call);
   }
@@ -121,7 +123,7 @@ async function makeChanges(round) {
 function compare(round) {
   for (const [name, title] of [
     ['one', 'a listener hears each change once'],
-    ['two', 'so does the second listener of the same user'],
+    ['two', shared.includes('two') ? 'so does the second listener of the same user' : 'a second listener hears what is for everyone'],
     ['deaf', 'who asked for something else hears nothing'],
     ['other', 'another user hears what concerns its session'],
   ]) {
@@ -134,7 +136,7 @@ async function callsMeanwhile() {
   const { name, arguments: args, steps } = target.progress;
   const seen = [];
   await client.callTool({ name, arguments: args }, { onprogress: ({ progress }) => seen.push(progress) });
-  same('progress arrives while listening', seen, steps);
+  await sameProgress('progress arrives while listening', seen, steps, { tool: name, piped: ways.front === 'stdio' });
   if (changes.logs === undefined) return;
   const { call, during, level, levels, count } = changes.logs;
   await client.callTool({ ...call });
@@ -158,7 +160,7 @@ async function callsMeanwhile() {
  * for a while; once it stands, who listens has heard of the change, or has been told to look again.
  */
 async function breakStreams() {
-  if (changes.restart === 'ends') return;
+  if (changes.unheard === undefined) return;
   const { broken } = await askRunner('break-streams');
   same('there was a stream for each session with listeners', broken, 2);
   const { call, tells, refuses, undo = [] } = changes.unheard;
@@ -204,19 +206,48 @@ async function end() {
   check('nothing is left open at the server after the last listener', seen.right, seen.detail);
 }
 
+/** Several subscriptions on the one channel of a program, each with its own end. */
+async function together() {
+  const { one } = listeners;
+  const [some, all] = [await one.listen({ promptsListChanged: true }), await one.listen(changes.honored)];
+  const [before, { name, arguments: args, tells, undo = [] }] = [one.heard.length, changes.steps[0]];
+  await one.client.callTool({ name, arguments: args });
+  await one.hears(before + tells.length, HEAR_MS);
+  await pause(QUIET_MS);
+  same('of two subscriptions on one channel, one is told', one.heard.slice(before), tells);
+  await all.close();
+  await one.client.callTool({ name, arguments: args });
+  await pause(QUIET_MS);
+  same('the other hears nothing after the end of the first', one.heard.slice(before), tells);
+  for (const each of undo) await one.client.callTool(each);
+  await some.close();
+}
+
 async function drain() {
+  if (ways.front === 'stdio') return leave();
   const subscription = await listeners.one.listen(changes.asked);
   const seen = await askRunner('drain');
   check('the proxy drains', seen.right, seen.detail);
   same('a drain ends a subscription gracefully', await Promise.race([subscription.closed, pause(HEAR_MS).then(() => 'not at all')]), 'graceful');
 }
 
+/** The end of a host's clients is the end of all that was started for them. */
+async function leave() {
+  await listeners.one.listen(changes.asked);
+  await Promise.all(Object.values(listeners).map(({ client }) => client.close()));
+  const { left } = await askRunner('all-gone');
+  same('nothing that was started is left', left, []);
+}
+
 await step('start', start);
 await step('changes', () => makeChanges('at first'));
 await step('calls', callsMeanwhile);
 await step('broken streams', breakStreams);
-await step('restart', restart);
-await step('changes after the restart', () => makeChanges('after a restart'));
+if (ways.proxied) {
+  await step('restart', restart);
+  await step('changes after the restart', () => makeChanges('after a restart'));
+}
 await step('end', end);
+if (ways.front === 'stdio') await step('several at once', together);
 await step('drain', drain);
 process.exit(0);

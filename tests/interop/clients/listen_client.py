@@ -1,21 +1,23 @@
 # Owns: what the official Python client (mcp 2.x, 2026-07-28) hears of a server's changes while it listens: two listeners of
 # one user, one that asked for something else, and one of another user; across a restart, to the end of the proxy. The
 # checks have the names of the TypeScript client's.
-# Does not own: how the server is made to change (scenarios/targets.mjs, `changes`), or starting anything.
+# Does not own: how the server is made to change (scenarios/targets.mjs, `changes`), or how it is reached (reach_modern.py).
 
 import asyncio
 import json
 import sys
 from contextlib import AsyncExitStack
 
-import httpx2
 from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
-URL, TARGET = sys.argv[1], json.loads(sys.argv[2])
-CHANGES = TARGET["changes"]
+from reach_modern import reach
+
+WHERE, TARGET = sys.argv[1], json.loads(sys.argv[2])
+CHANGES, WAYS = TARGET["changes"], TARGET["ways"]
+# A program that a client has started serves it alone, so that clients of one user share nothing.
+SHARED = ["one"] if WAYS["front"] == "stdio" else ["one", "two"]
 HEAR_S = 10
 # A restarted server is looked for again after 1, 2 and 4 seconds.
 HEAR_AGAIN_S = 30
@@ -49,11 +51,8 @@ class Listener:
 
     @classmethod
     async def connect(cls, stack, name, token):
-        http = await stack.enter_async_context(httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30))
         listener = cls(name, None)
-        transport = streamable_http_client(URL, http_client=http)
-        client = Client(transport, mode="auto", logging_callback=listener.log)
-        listener.client = await stack.enter_async_context(client)
+        listener.client = await stack.enter_async_context(Client(reach(WHERE, token), mode="auto", logging_callback=listener.log))
         return listener
 
     async def log(self, params):
@@ -147,7 +146,7 @@ async def make_changes(round):
     """Makes each change once and lets all who must hear it hear it."""
     client = listeners["one"].client
     for change in CHANGES["steps"]:
-        for name in ["one", "two", "other"] if change.get("everyone") else ["one", "two"]:
+        for name in ["one", "two", "other"] if change.get("everyone") else SHARED:
             expected[name].extend(change["tells"])
         result = await client.call_tool(change["name"], change["arguments"])
         check(f"{round}: {change['name']} does its work", not result.is_error, result)
@@ -161,7 +160,7 @@ async def make_changes(round):
     await asyncio.sleep(QUIET_S)
     for name, title in [
         ("one", "a listener hears each change once"),
-        ("two", "so does the second listener of the same user"),
+        ("two", "so does the second listener of the same user" if "two" in SHARED else "a second listener hears what is for everyone"),
         ("deaf", "who asked for something else hears nothing"),
         ("other", "another user hears what concerns its session"),
     ]:
@@ -206,7 +205,7 @@ async def calls_meanwhile():
 async def break_streams():
     """Streams break without the server noticing, and a change is told to nobody. A legacy server may refuse another
     stream for a while; once it stands, who listens has heard of the change, or has been told to look again."""
-    if CHANGES.get("restart") == "ends":
+    if "unheard" not in CHANGES:
         return
     same("there was a stream for each session with listeners", (await ask_runner("break-streams"))["broken"], 2)
     unheard, client = CHANGES["unheard"], listeners["one"].client
@@ -253,7 +252,31 @@ async def end():
     check("nothing is left open at the server after the last listener", seen["right"], seen.get("detail", ""))
 
 
+async def together():
+    """Several subscriptions on the one channel of a program, each with its own end."""
+    client, change, told = listeners["one"].client, CHANGES["steps"][0], []
+
+    async def next_of(subscription):
+        try:
+            event = await asyncio.wait_for(anext(aiter(subscription)), QUIET_S)
+        except asyncio.TimeoutError:
+            return None
+        return f"updated {event.uri}" if isinstance(event, ResourceUpdated) else NAMES[type(event)]
+
+    async with client.listen(prompts_list_changed=True) as some:
+        async with client.listen(tools_list_changed=True, resources_list_changed=True) as every:
+            await client.call_tool(change["name"], change["arguments"])
+            told = [await next_of(every), await next_of(some)]
+        same("of two subscriptions on one channel, one is told", told, [*change["tells"], None])
+        await client.call_tool(change["name"], change["arguments"])
+        same("the other hears nothing after the end of the first", await next_of(some), None)
+    for call in change.get("undo", []):
+        await client.call_tool(call["name"], call["arguments"])
+
+
 async def drain():
+    if WAYS["front"] == "stdio":
+        return
     _, ended = await listeners["one"].listen(CHANGES["asked"])
     seen = await ask_runner("drain")
     check("the proxy drains", seen["right"], seen.get("detail", ""))
@@ -271,13 +294,20 @@ async def main():
             "restart": restart,
             "changes after the restart": lambda: make_changes("after a restart"),
             "end": end,
+            "several at once": together,
             "drain": drain,
         }
+        for name in [] if WAYS["proxied"] else ["restart", "changes after the restart"]:
+            del steps[name]
+        if WAYS["front"] != "stdio":
+            del steps["several at once"]
         for name, step in steps.items():
             try:
                 await step()
             except Exception as error:  # whatever a step throws is a failed check of its name
                 check(name, False, f"{type(error).__name__}: {error}")
+    if WAYS["front"] == "stdio":
+        same("nothing that was started is left", (await ask_runner("all-gone"))["left"], [])
 
 
 asyncio.run(main())

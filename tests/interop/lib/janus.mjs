@@ -1,4 +1,4 @@
-// Owns: building and starting the proxy under test, and knowing when it is ready.
+// Owns: building and starting the proxy under test, knowing when it is ready, and the command by which a host starts it.
 // Does not own: what stands before and behind it (scenarios/).
 
 import { spawnSync } from 'node:child_process';
@@ -25,15 +25,29 @@ export function releaseBinary(named) {
 }
 
 /**
- * `shield`: legacy clients' sessions outlive the server's. `settings`: lines of the config, of this upstream; `front`: of the
- * whole process.
+ * `upstream`: a URL, or the command of a stdio server as {command: [program, ...args]}. `shield`: legacy clients' sessions outlive
+ * the server's. `settings`: lines of the config, of this upstream; `front`: of the whole process.
  */
-export async function startJanus(binary, upstreamUrl, { shield = false, settings = [], front = [] } = {}) {
+export async function startJanus(binary, upstream, { shield = false, settings = [], front = [], env = {} } = {}) {
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
   const lines = shield ? ['session.shield = true', ...settings] : settings;
-  const args = lines.length + front.length > 0 ? ['--config', configFile(upstreamUrl, [`listen.address = "${address}"`, ...front], lines)] : ['--upstream', upstreamUrl, '--listen', address];
-  const child = new Child('mcp-janus', binary, ['serve', ...args]);
+  const listen = ['--listen', address];
+  const args = lines.length + front.length > 0 ? ['--config', configFile(upstream, [`listen.address = "${address}"`, ...front], lines)] : [...listen, ...targetArgs(upstream)];
+  const child = new Child('mcp-janus', binary, ['serve', ...args], { env });
+  await ready(child, port);
+  return { child, port };
+}
+
+/** Several stdio servers, each at /name/mcp, from the file that hosts have for theirs. */
+export async function startJanusOfHost(binary, servers) {
+  const port = await freePort();
+  const child = new Child('mcp-janus', binary, ['serve', '--listen', `127.0.0.1:${port}`, '--mcp-servers', serversFile(servers)]);
+  await ready(child, port);
+  return { child, port };
+}
+
+async function ready(child, port) {
   const deadline = Date.now() + READY_MS;
   let over = false;
   child.ended.then(() => {
@@ -48,12 +62,41 @@ export async function startJanus(binary, upstreamUrl, { shield = false, settings
     // There is no event to wait for: readiness is only told to who asks.
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
-  return { child, port };
 }
 
-function configFile(url, front, lines) {
+/**
+ * The command by which a host starts the proxy as a stdio server. `by`: where the upstream is named, on the command line
+ * (`flags`), in a `config`, or in the file of a host's `servers`.
+ */
+export function hostCommand(binary, upstream, { by = 'flags', settings = [] } = {}) {
+  const fromConfig = by === 'config' || settings.length > 0;
+  if (fromConfig) return [binary, 'stdio', '--config', configFile(upstream, [], settings)];
+  if (by === 'flags') return [binary, 'stdio', ...targetArgs(upstream)];
+  return [binary, 'stdio', '--mcp-servers', serversFile({ other: { command: 'false' }, chosen: upstream }), '--server', 'chosen'];
+}
+
+function targetArgs(upstream) {
+  return typeof upstream === 'string' ? ['--upstream', upstream] : ['--', ...upstream.command];
+}
+
+function configFile(upstream, front, lines) {
   const file = join(mkdtempSync(join(cache, 'config-')), 'janus.toml');
-  writeFileSync(file, `${[...front, '[upstream.default]', `url = "${url}"`, ...lines].join('\n')}\n`);
+  // The strings of JSON are strings of TOML too.
+  const target = typeof upstream === 'string' ? [`url = "${upstream}"`] : [`command = ${JSON.stringify(upstream.command[0])}`, `args = ${JSON.stringify(upstream.command.slice(1))}`];
+  writeFileSync(file, `${[...front, '[upstream.default]', ...target, ...lines].join('\n')}\n`);
+  return file;
+}
+
+/** The common file of hosts: a name for each server, with its URL or its command. */
+function serversFile(servers) {
+  const file = join(mkdtempSync(join(cache, 'config-')), 'servers.json');
+  const entry = (upstream) => {
+    if (typeof upstream === 'string') return { url: upstream };
+    const [command, ...args] = [upstream.command].flat();
+    return { command, args };
+  };
+  const mcpServers = Object.fromEntries(Object.entries(servers).map(([name, upstream]) => [name, entry(upstream)]));
+  writeFileSync(file, JSON.stringify({ mcpServers }));
   return file;
 }
 

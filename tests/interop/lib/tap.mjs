@@ -13,9 +13,10 @@ import { SseMessages } from './sse-messages.mjs';
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'proxy-connection', 'te', 'trailer'];
 
 export class Tap {
+  kind = 'http';
   /** Each entry: {exchange, direction: 'request'|'response', message, requestMethod?}. */
   entries = new EventLog();
-  /** Each entry: {method, headers, status, responseHeaders, events, epoch, aborted, over}. */
+  /** Each entry: {method, path, session, headers, status, responseHeaders, events, epoch, aborted, over}. */
   exchanges = [];
   /** Counted up by who restarts what is in front of this tap, so that its exchanges can be told apart. */
   epoch = 0;
@@ -51,6 +52,11 @@ export class Tap {
     return `http://127.0.0.1:${this.port}/mcp`;
   }
 
+  /** Where the event stream of the old HTTP+SSE is. */
+  get sseUrl() {
+    return `http://127.0.0.1:${this.port}/sse`;
+  }
+
   async stop() {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
@@ -75,7 +81,7 @@ export class Tap {
   }
 
   #relay(request, response) {
-    const exchange = { method: request.method, headers: request.headers, status: null, responseHeaders: {}, events: [], epoch: this.epoch, aborted: false, over: false };
+    const exchange = { method: request.method, path: request.url, session: sessionOf(request), headers: request.headers, status: null, responseHeaders: {}, events: [], epoch: this.epoch, aborted: false, over: false };
     this.exchanges.push(exchange);
     const methods = new Map();
     const clientSocket = request.socket;
@@ -111,7 +117,7 @@ export class Tap {
       for (const message of messagesOf(Buffer.concat(body))) {
         if (message?.method !== undefined && 'id' in message) {
           methods.set(message.id, message.method);
-          this.#asked.set(keyOf(request, message), message.method);
+          this.#asked.set(keyOf(exchange, message), message.method);
         }
         this.entries.push({ exchange, direction: 'request', message });
       }
@@ -120,6 +126,7 @@ export class Tap {
     upstream.on('response', (answer) => {
       exchange.status = answer.statusCode;
       exchange.responseHeaders = answer.headers;
+      exchange.session ??= answer.headers['mcp-session-id'];
       this.opened.push(exchange);
       response.writeHead(answer.statusCode, passedOn(answer.headers));
       response.flushHeaders();
@@ -136,7 +143,10 @@ export class Tap {
       this.entries.push({ exchange, direction: 'response', message, requestMethod });
     };
     if (isStream(answer)) {
-      const events = new SseMessages(note, (event) => exchange.events.push(event));
+      const events = new SseMessages(note, (event) => {
+        exchange.events.push(event);
+        exchange.session ??= sessionInPath(event.data);
+      });
       answer.on('data', (chunk) => events.push(chunk));
     } else {
       const body = [];
@@ -150,8 +160,17 @@ function isStream({ headers }) {
   return (headers['content-type'] ?? '').startsWith('text/event-stream');
 }
 
-function keyOf({ headers }, message) {
-  return `${headers['mcp-session-id']} ${JSON.stringify(message?.id)}`;
+function keyOf({ session }, message) {
+  return `${session} ${JSON.stringify(message?.id)}`;
+}
+
+/** By the header of Streamable HTTP, or the query of HTTP+SSE; there, the first event of a stream says which session it is. */
+function sessionOf({ headers, url }) {
+  return headers['mcp-session-id'] ?? sessionInPath(url);
+}
+
+function sessionInPath(path) {
+  return /^[^{]*[?&]session(?:_?id)?=([^&]+)/i.exec(path)?.[1];
 }
 
 function passedOn(headers, overrides = {}) {

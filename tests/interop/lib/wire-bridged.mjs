@@ -1,8 +1,10 @@
 // Owns: what is wrong with the messages that the proxy sends where a legacy client meets a modern server: on the client's
 // side the rules of sessions, event streams and questions, on the server's side those of stateless requests.
-// Does not own: the schemas (wire-schema.mjs) or the recording (tap.mjs).
+// Does not own: the schemas (wire-schema.mjs), the recording (tap.mjs, pipe-tap.mjs), or how pipes are used (wire-piped.mjs).
 
 import { isDeepStrictEqual } from 'node:util';
+
+import { pipeFaults } from './wire-piped.mjs';
 
 const MODERN = '2026-07-28';
 /** The only legacy revision in which streams begin with an event that holds nothing but an id. */
@@ -18,7 +20,6 @@ const LEGACY_ONLY = [
   'resources/subscribe',
   'resources/unsubscribe',
   'notifications/initialized',
-  'notifications/cancelled',
   'notifications/progress',
   'notifications/roots/list_changed',
 ];
@@ -29,20 +30,25 @@ export function findingsToBridgedClient(schema, tap) {
   const sent = tap.entries.filter(({ direction }) => direction === 'response');
   const findings = sent.flatMap((entry) => {
     const { message, requestMethod, exchange } = entry;
-    const revision = requestMethod === 'initialize' ? message.result?.protocolVersion : revisions.get(exchange.headers['mcp-session-id']);
+    const revision = requestMethod === 'initialize' ? message.result?.protocolVersion : revisions.get(exchange.session);
     // Only the newest legacy revision's official schema is at hand; a refusal without a session is judged by it as well.
     const faults = (revision ?? PRIMED) === PRIMED ? schema.findings(PRIMED, message, requestMethod) : [];
-    return [...faults, ...streamFaults(entry)].map((fault) => `${nameOf(message, requestMethod)}: ${fault}`);
+    return [...faults, ...(isStreamable(exchange) ? streamFaults(entry) : [])].map((fault) => `${nameOf(message, requestMethod)}: ${fault}`);
   });
-  for (const exchange of tap.exchanges) findings.push(...eventFaults(exchange, revisions));
-  findings.push(...progressFaults(tap), ...answerFaults(tap));
+  for (const exchange of tap.exchanges.filter(isStreamable)) findings.push(...eventFaults(exchange, revisions));
+  findings.push(...progressFaults(tap), ...answerFaults(tap), ...pipeFaults(tap, 'out'));
   return { findings: [...new Set(findings)], messages: sent.length };
 }
 
 /** Session id -> the revision that its `initialize` was answered with. */
 function revisionsOf(tap) {
   const begun = tap.entries.filter(({ requestMethod, message }) => requestMethod === 'initialize' && message.result !== undefined);
-  return new Map(begun.map(({ exchange, message }) => [exchange.responseHeaders['mcp-session-id'], message.result.protocolVersion]));
+  return new Map(begun.map(({ exchange, message }) => [exchange.session, message.result.protocolVersion]));
+}
+
+/** Neither a pipe nor the old HTTP+SSE has more than one stream. */
+function isStreamable({ path }) {
+  return path.startsWith('/mcp');
 }
 
 function isOwnStream({ method, headers }) {
@@ -59,8 +65,8 @@ function streamFaults({ message, exchange }) {
 }
 
 /** Events can be taken up again by their ids, and in 2025-11-25 a stream begins with one; an answer at once is alone in it. */
-function eventFaults({ method, headers, status, responseHeaders, events }, revisions) {
-  const revision = revisions.get(headers['mcp-session-id']);
+function eventFaults({ method, session, headers, status, responseHeaders, events }, revisions) {
+  const revision = revisions.get(session);
   if (status !== 200 || revision === undefined || events.length === 0) return [];
   if (method === 'POST' && events.length === 1 && events[0].data !== '') return [];
   const faults = [];
@@ -81,7 +87,7 @@ function progressFaults({ entries }) {
   const told = new Map();
   const tokens = new Map();
   for (const { direction, message, exchange } of entries.items) {
-    const session = exchange.headers['mcp-session-id'];
+    const { session } = exchange;
     const token = message.params?._meta?.progressToken;
     if (direction === 'request' && token !== undefined) tokens.set(`${session} ${JSON.stringify(token)}`, true);
     if (direction !== 'response' || message.method !== 'notifications/progress') continue;
@@ -100,7 +106,7 @@ function answerFaults({ entries }) {
   const faults = [];
   for (const { direction, message, exchange } of entries.items) {
     if (message.id === undefined) continue;
-    const key = `${exchange.headers['mcp-session-id']} ${JSON.stringify(message.id)}`;
+    const key = `${exchange.session} ${JSON.stringify(message.id)}`;
     if (direction === 'request' && message.method !== undefined) asked.add(key);
     if (direction === 'response' && message.method === undefined && message.id !== null && !asked.has(key)) faults.push(`an answer to ${key}, which nobody asked`);
   }
@@ -116,18 +122,25 @@ export function findingsToBridgedServer(schema, tap) {
   const isTrial = ({ message, exchange }) => message.method === 'initialize' && !tried.has(exchange.epoch) && tried.add(exchange.epoch);
   const sent = tap.entries.filter((entry) => entry.direction === 'request' && !isTrial(entry));
   const seen = new Map();
+  const overHttp = tap.kind === 'http';
   const findings = sent.flatMap(({ message, exchange }) => {
-    const faults = [...schema.findings(MODERN, message), ...headerFaults(message, exchange)];
+    const faults = [...schema.findings(MODERN, message), ...(overHttp ? headerFaults(message, exchange) : [])];
     if (message.method === undefined) faults.push('a modern server asks nothing that could be answered');
     if (LEGACY_ONLY.includes(message.method)) faults.push('it is legacy vocabulary');
-    const id = `${exchange.epoch} ${JSON.stringify(message.id)}`;
+    if (message.method === 'notifications/cancelled' && overHttp) faults.push('only a pipe has such a word for the end of a stream');
+    const id = idOf(exchange, message);
     if (message.id !== undefined && seen.has(id)) faults.push(`the id ${id} was used before`);
     seen.set(id, true);
     return faults.map((fault) => `${message.method}: ${fault}`);
   });
-  findings.push(...retryFaults(tap));
-  const streams = tap.exchanges.filter(({ method }) => method !== 'POST').map(({ method }) => `${method}: a modern server has only POST`);
+  findings.push(...retryFaults(tap), ...pipeFaults(tap, 'in'));
+  const streams = tap.exchanges.filter(({ method }) => overHttp && method !== 'POST').map(({ method }) => `${method}: a modern server has only POST`);
   return { findings: [...new Set([...findings, ...streams])], messages: sent.length };
+}
+
+/** Ids are used once by each process of the proxy, or on each pipe. */
+function idOf({ method, session, epoch }, { id }) {
+  return `${method === 'PIPE' ? session : epoch} ${JSON.stringify(id)}`;
 }
 
 function headerFaults(message, { headers }) {
@@ -162,7 +175,7 @@ function retryFaults({ entries }) {
   const faults = [];
   const calls = new Map();
   for (const { direction, message, exchange } of entries.items) {
-    const key = `${exchange.epoch} ${JSON.stringify(message.id)}`;
+    const key = idOf(exchange, message);
     if (direction === 'request') {
       calls.set(key, message);
       const { inputResponses, requestState } = message.params ?? {};

@@ -1,5 +1,7 @@
 // Owns: which of the messages that a tap saw were sent by the proxy, and what is wrong with them.
-// Does not own: the schemas (wire-schema.mjs) or the recording (tap.mjs).
+// Does not own: the schemas (wire-schema.mjs), the recording (tap.mjs, pipe-tap.mjs), or how pipes are used (wire-piped.mjs).
+
+import { pipeFaults } from './wire-piped.mjs';
 
 const MODERN = '2026-07-28';
 const LISTEN = 'subscriptions/listen';
@@ -11,8 +13,8 @@ const MAY_ASK = ['tools/call', 'prompts/get', 'resources/read'];
 /** What a legacy server's question may hold, and an entry of `inputRequests` must not. */
 const LEGACY_OF_QUESTIONS = ['elicitationId', 'task', '_meta'];
 
-/** Findings about the answers to a modern client, and how many there were. */
-export function findingsToClient(schema, tap) {
+/** Findings about the answers to a modern client, and how many there were; what a modern server asks is `relayed`. */
+export function findingsToClient(schema, tap, { relayed = false } = {}) {
   const findings = [];
   const sent = tap.entries.filter((entry) => entry.direction === 'response');
   for (const { message, requestMethod, exchange } of sent) {
@@ -20,9 +22,9 @@ export function findingsToClient(schema, tap) {
     findings.push(...schema.findings(MODERN, message, requestMethod).map((finding) => `${about}: ${finding}`));
     if (exchange.responseHeaders['mcp-session-id'] !== undefined) findings.push(`${about}: it carries Mcp-Session-Id`);
     if ('method' in message && 'id' in message) findings.push(`${about}: a request has no place in this direction`);
-    findings.push(...questionFindings(message, requestMethod).map((finding) => `${about}: ${finding}`));
+    if (!relayed) findings.push(...questionFindings(message, requestMethod).map((finding) => `${about}: ${finding}`));
   }
-  findings.push(...listenFindings(tap));
+  findings.push(...listenFindings(tap), ...pipeFaults(tap, 'out'));
   return { findings: [...new Set(findings)], messages: sent.length };
 }
 
@@ -45,7 +47,7 @@ function listenFindings(tap) {
   const findings = [];
   const listens = tap.entries.filter(({ direction, message }) => direction === 'request' && message.method === LISTEN);
   for (const { exchange, message: asked } of listens) {
-    const told = tap.entries.filter((entry) => entry.exchange === exchange && entry.direction === 'response' && entry.message.method !== undefined);
+    const told = tap.entries.filter((entry) => entry.exchange === exchange && entry.direction === 'response' && isToldBy(tap, entry.message, asked));
     if (exchange.status === 200 && told[0]?.message.method !== ACKNOWLEDGED) findings.push(`${LISTEN}: the first message is ${told[0]?.message.method}`);
     const filter = told[0]?.message.params?.notifications ?? {};
     for (const { message } of told) {
@@ -54,6 +56,11 @@ function listenFindings(tap) {
     }
   }
   return findings;
+}
+
+/** A stream of HTTP has only what its subscription tells; on a pipe, everything says itself what it belongs to. */
+function isToldBy({ kind }, { method, params }, asked) {
+  return method !== undefined && (kind === 'http' || params?._meta?.[SUBSCRIPTION_ID] === asked.id);
 }
 
 function covers(filter, { method, params }) {
@@ -65,7 +72,7 @@ function covers(filter, { method, params }) {
 
 /** Findings about what a legacy server was sent, but for the probe that its era was found by. */
 export function findingsToLegacyServer(schema, tap) {
-  const findings = [];
+  const findings = pipeFaults(tap, 'in');
   const revision = negotiated(tap);
   const sent = tap.entries.filter(({ direction, message }) => direction === 'request' && !isProbe(message));
   const questions = questionsOf(tap);
@@ -76,7 +83,26 @@ export function findingsToLegacyServer(schema, tap) {
     if (isAnswer) faults.push(...answerFaults(question));
     findings.push(...faults.map((fault) => `${nameOf(message, question?.method)}: ${fault}`));
   }
+  if (tap.kind === 'pipe') findings.push(...beginnings(schema, tap));
   return { findings: [...new Set(findings)], messages: sent.length };
+}
+
+/** A legacy server's pipe begins with its handshake; before that it may be probed once, in a pipe that then was silent or refused. */
+function beginnings(schema, tap) {
+  return tap.exchanges.flatMap((pipe) => {
+    const sent = tap.entries.filter(({ direction, exchange }) => direction === 'request' && exchange === pipe).map(({ message }) => message);
+    const [probes, rest] = [sent.filter(isProbe), sent.filter((message) => !isProbe(message))];
+    const faults = probes.flatMap((probe) => schema.findings(MODERN, probe));
+    if (probes.length > 1) faults.push(`it was probed ${probes.length} times`);
+    if (probes.length > 0 && !isProbe(sent[0])) faults.push(`it was probed after ${sent[0].method}`);
+    const methods = rest.map(({ method }) => method);
+    if (rest.length > 0 && methods[0] !== 'initialize') faults.push(`it begins with ${methods[0]}`);
+    if (rest.length > 1 && methods[1] !== 'notifications/initialized') faults.push(`the handshake goes on with ${methods[1]}`);
+    for (const method of ['initialize', 'notifications/initialized']) {
+      if (methods.filter((each) => each === method).length > 1) faults.push(`${method} came again`);
+    }
+    return faults.map((fault) => `${pipe.session}: ${fault}`);
+  });
 }
 
 /** What the server asked, by session and id: the method, and how often it was answered. */
@@ -85,8 +111,8 @@ function questionsOf(tap) {
   return new Map(asked.map(({ exchange, message }) => [keyOf(exchange, message), { method: message.method, answers: 0 }]));
 }
 
-function keyOf({ headers }, { id }) {
-  return `${headers['mcp-session-id']} ${JSON.stringify(id)}`;
+function keyOf({ session }, { id }) {
+  return `${session} ${JSON.stringify(id)}`;
 }
 
 function answerFaults(question) {
@@ -102,14 +128,14 @@ export function findingsToLegacyClient(schema, tap) {
   const findings = sent.flatMap(({ message, requestMethod }) =>
     schema.findings(revision, message, requestMethod).map((fault) => `${nameOf(message, requestMethod)}: ${fault}`),
   );
-  return { findings: [...new Set(findings)], messages: sent.length };
+  return { findings: [...new Set([...findings, ...pipeFaults(tap, 'out')])], messages: sent.length };
 }
 
 /** Findings about what a modern server was sent. */
 export function findingsToModernServer(schema, tap) {
   const sent = tap.entries.filter(({ direction }) => direction === 'request');
   const findings = sent.flatMap(({ message }) => schema.findings(MODERN, message).map((fault) => `${nameOf(message)}: ${fault}`));
-  return { findings: [...new Set(findings)], messages: sent.length };
+  return { findings: [...new Set([...findings, ...pipeFaults(tap, 'in')])], messages: sent.length };
 }
 
 export function checkWire(report, direction, { findings, messages }) {
@@ -127,10 +153,12 @@ function isProbe(message) {
   return message.method === 'server/discover';
 }
 
-function headerFaults(message, { headers }, revision) {
+function headerFaults(message, { headers, path }, revision) {
   const faults = Object.keys(headers)
     .filter((name) => name === 'mcp-method' || name === 'mcp-name' || name.startsWith('mcp-param-'))
     .map((name) => `it carries the modern header ${name}`);
+  // Neither a pipe nor the old HTTP+SSE has headers of the protocol.
+  if (!path.startsWith('/mcp')) return faults;
   const version = headers['mcp-protocol-version'];
   if (message.method !== 'initialize') {
     if (version !== revision) faults.push(`it carries MCP-Protocol-Version ${version}, not ${revision}`);

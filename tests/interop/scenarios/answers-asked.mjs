@@ -13,15 +13,15 @@ export const ASKED = {
   'own-questions': ownQuestions,
   said: ({ lines }, world) => ({ times: lines.map((line) => world.server.lines.filter(({ text }) => text === line).length) }),
   'given-up': givenUp,
+  'progress-of': progressOf,
   /** Streams that were taken up again where they had been closed. */
   resumed: (_, { upstream }) => ({ times: upstream.exchanges.filter(({ method, headers }) => method === 'GET' && headers['last-event-id'] !== undefined).length }),
 };
 
-/** How often the server got the call, and the kinds that the client was asked in each round (null without a proxy). */
+/** How often the server got the call, and the kinds that the client was asked in each round. */
 function sinceMark({ method }, { front, upstream, marks }) {
   const calls = upstream.entries.items.slice(marks.upstream).filter(({ direction, message }) => direction === 'request' && message.method === method);
-  if (front === undefined) return { runs: calls.length, rounds: null };
-  const rounds = front.entries.items.slice(marks.front).filter(asksForInput);
+  const rounds = (front?.entries.items.slice(marks.front) ?? upstream.entries.items.slice(marks.upstream)).filter(asksForInput);
   return { runs: calls.length, rounds: rounds.map(({ message }) => Object.values(message.result.inputRequests ?? {}).map(kindOf).sort()) };
 }
 
@@ -35,8 +35,8 @@ function kindOf({ method, params }) {
 }
 
 /** Whether each question since the mark went to the call that it names: its user and its number are in the message. */
-function ownQuestions({ tool }, { front, marks }) {
-  const entries = front.entries.items.slice(marks.front);
+function ownQuestions({ tool }, { front, upstream, marks }) {
+  const entries = front?.entries.items.slice(marks.front) ?? upstream.entries.items.slice(marks.upstream);
   const answers = entries.filter(asksForInput);
   const wrong = [];
   for (const { exchange, message } of answers) {
@@ -50,12 +50,22 @@ function ownQuestions({ tool }, { front, marks }) {
   return { right: answers.length > 0 && wrong.length === 0, detail: wrong };
 }
 
+/** What the client was told of the progress of its last call of that tool, or of each leg of it since the mark. */
+function progressOf({ tool, legs = false }, { front, upstream, marks }) {
+  const { entries } = front ?? upstream;
+  const from = legs ? (front === undefined ? marks.upstream : marks.front) : 0;
+  const calls = entries.items.slice(from).filter(({ direction, message }) => direction === 'request' && message.method === 'tools/call' && message.params.name === tool);
+  const tokens = calls.slice(legs ? 0 : -1).map(({ exchange, message }) => `${exchange.session} ${message.params._meta?.progressToken}`);
+  const told = entries.items.slice(from).filter(({ exchange, direction, message }) => direction === 'response' && tokens.includes(`${exchange.session} ${message.params?.progressToken}`));
+  return { steps: told.map(({ message }) => message.params.progress) };
+}
+
 /** Waits until the last call of that tool is over for the server: its question answered with `cancel`, the call cancelled. */
 async function givenUp({ tool, line }, { upstream, server }) {
   const { entries } = upstream;
   const call = entries.filter(({ direction, message }) => direction === 'request' && message.method === 'tools/call' && message.params.name === tool).at(-1);
-  const session = call?.exchange.headers['mcp-session-id'];
-  const told = (right) => entries.waitFor((entry) => entry.direction === 'request' && entry.exchange.headers['mcp-session-id'] === session && right(entry.message), GIVEN_UP_MS);
+  const session = call?.exchange.session;
+  const told = (right) => entries.waitFor((entry) => entry.direction === 'request' && entry.exchange.session === session && right(entry.message), GIVEN_UP_MS);
   const missing = [];
   if ((await told(({ result }) => result?.action === 'cancel')) === null) missing.push('no answer "cancel"');
   if ((await told(({ method, params }) => method === 'notifications/cancelled' && params.requestId === call?.message.id)) === null) {

@@ -12,7 +12,6 @@ export const BRIDGED = {
   'cancelled-upstream': cancelledUpstream,
   'runs-upstream': runsUpstream,
   'break-streams-of': ({ side, verb }, world) => ({ broken: world[side]?.breakStreams(verb) ?? 0 }),
-  'restart-proxy': (_, world) => world.restartProxy(),
   'own-token': ownToken,
   resumptions,
   'opened-again': openedAgain,
@@ -91,9 +90,9 @@ function ownToken({ users }, { upstream }) {
 /** How often each stream of a call was asked for again, beyond the once or twice that a client may need. */
 function resumptions({ most }, { front }) {
   const times = new Map();
-  for (const { method, headers } of front.exchanges) {
+  for (const { method, session, headers } of front.exchanges) {
     if (method !== 'GET' || headers['last-event-id'] === undefined) continue;
-    const key = `${headers['mcp-session-id']?.slice(-12)} ${headers['last-event-id']}`;
+    const key = `${session?.slice(-12)} ${headers['last-event-id']}`;
     times.set(key, (times.get(key) ?? 0) + 1);
   }
   const often = [...times].filter(([, count]) => count > most);
@@ -102,7 +101,7 @@ function resumptions({ most }, { front }) {
 
 /** Waits until the session has a stream of its own since the mark. */
 async function openedAgain({ session }, { front, marks }) {
-  const since = () => front.exchanges.slice(marks.frontExchanges).some(({ method, status, headers }) => method === 'GET' && status === 200 && headers['mcp-session-id'] === session);
+  const since = () => front.exchanges.slice(marks.frontExchanges).some((exchange) => exchange.method === 'GET' && exchange.status === 200 && exchange.session === session);
   await front.opened.waitFor(since, EVENT_MS);
   return { right: since() };
 }

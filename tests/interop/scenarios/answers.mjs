@@ -1,10 +1,11 @@
 // Owns: what a client script asks the runner to do or to look up: restarts, the end of the proxy, and what the wire at the
 // server shows.
 // Does not own: the questions' place among the checks (clients/), or what the wire shows of a server's questions
-// (answers-asked.mjs) and of legacy clients before a modern server (answers-bridged.mjs).
+// (answers-asked.mjs), of legacy clients before a modern server (answers-bridged.mjs), and of stdio (answers-piped.mjs).
 
 import { ASKED } from './answers-asked.mjs';
 import { BRIDGED } from './answers-bridged.mjs';
+import { PIPED } from './answers-piped.mjs';
 
 const EVENT_MS = 5000;
 /** Longer than the proxy waits before it asks for a stream again, so that it meets a server that has not noticed. */
@@ -19,6 +20,10 @@ const ANSWERS = {
     await world.restart();
     return {};
   },
+  async 'restart-proxy'(_, world) {
+    await world.restartProxy();
+    return { left: world.left ?? [] };
+  },
   cancelled: ({ tool }, world) => cancelledUpstream(tool, world),
   'break-streams': breakStreams,
   'streams-again': (_, world) => streamsAgain(world),
@@ -29,17 +34,21 @@ const ANSWERS = {
   ran: async ({ tool, message }, world) => ({ times: timesRun(tool, message, world) }),
 };
 
+/** A pipe shows some things in another way. */
 export function answer(question, world) {
-  return ANSWERS[question.ask](question, world);
+  const piped = [world.upstream, world.front].some((leg) => leg?.kind === 'pipe');
+  const look = (piped ? PIPED[question.ask]?.(world) : undefined) ?? ANSWERS[question.ask];
+  return look(question, world);
 }
 
 /** Looks for `notifications/cancelled` with the id that the server knows the call by. */
 async function cancelledUpstream(tool, world) {
   const { entries } = world.upstream;
   const calls = entries.filter(({ direction, message }) => direction === 'request' && message.method === 'tools/call' && message.params?.name === tool);
-  const id = calls.at(-1)?.message.id;
-  const seen = await entries.waitFor(({ message }) => message.method === 'notifications/cancelled' && message.params?.requestId === id, EVENT_MS);
-  if (seen === null) return { right: false, detail: `no notifications/cancelled for the request ${JSON.stringify(id)}` };
+  const { message: call, exchange: asked } = calls.at(-1);
+  const cancels = ({ message, exchange }) => message.method === 'notifications/cancelled' && message.params?.requestId === call.id && exchange.session === asked.session;
+  const seen = await entries.waitFor(cancels, EVENT_MS);
+  if (seen === null) return { right: false, detail: `no notifications/cancelled for the request ${JSON.stringify(call.id)}` };
   if (world.target.cancelledLine === undefined) return { right: true };
   const line = await world.server.lines.waitFor(({ text }) => world.target.cancelledLine.test(text), EVENT_MS);
   return { right: line !== null, detail: 'the server got the notification, but its tool went on' };
@@ -48,10 +57,9 @@ async function cancelledUpstream(tool, world) {
 /** A session id that came with two different Authorization values has crossed users. */
 function oneUserPerSession(world) {
   const users = new Map();
-  for (const { headers } of world.upstream.exchanges) {
-    const id = headers['mcp-session-id'];
-    if (id === undefined) continue;
-    users.set(id, (users.get(id) ?? new Set()).add(headers.authorization));
+  for (const { session, headers } of world.upstream.exchanges) {
+    if (session === undefined) continue;
+    users.set(session, (users.get(session) ?? new Set()).add(headers.authorization));
   }
   const crossed = [...users].filter(([, tokens]) => tokens.size > 1).map(([id]) => id);
   const names = new Set([...users.values()].flatMap((tokens) => [...tokens]));
@@ -85,7 +93,7 @@ async function breakStreams(_, world) {
 /** Waits for a stream in each session since they were broken, and gives what the server answered. */
 async function streamsAgain({ upstream, brokenAt }) {
   const gets = () => upstream.exchanges.slice(brokenAt).filter(({ method }) => method === 'GET');
-  const sessions = () => new Set(gets().filter(({ status }) => status === 200).map(({ headers }) => headers['mcp-session-id'])).size;
+  const sessions = () => new Set(gets().filter(({ status }) => status === 200).map(({ session }) => session)).size;
   await upstream.opened.waitFor(() => sessions() === 2, AGAIN_MS);
   return { sessions: sessions(), refusals: gets().filter(({ status }) => status === 409).length };
 }
@@ -111,7 +119,7 @@ function subscribed({ entries }, exchanges) {
   for (const { exchange, direction, message } of entries.items) {
     const change = direction === 'request' ? steps[message.method] : undefined;
     if (change === undefined || !exchanges.includes(exchange)) continue;
-    const key = `${exchange.headers['mcp-session-id']} ${message.params.uri}`;
+    const key = `${exchange.session} ${message.params.uri}`;
     counts.set(key, (counts.get(key) ?? 0) + change);
   }
   return counts;

@@ -5,6 +5,8 @@
 // A case names what is called (`tool`, `prompt` or `resource`), the user's answers by the question's message, what the client
 // has to be asked, by round, and what the result has to say. A case that is `modern` has no like between legacy peers.
 
+import { DESCRIPTION } from './bridged-target.mjs';
+
 const accept = (content) => ({ action: 'accept', content });
 const form = (message) => ({ kind: 'form', message });
 const url = (message, address) => ({ kind: 'url', message, url: address });
@@ -288,3 +290,20 @@ export const TYPESCRIPT_ASKS = {
   resumed: 2,
   abandoned: { tool: 'elicit_on_session', arguments: {} },
 };
+
+/**
+ * What the modern servers ask, and legacy clients are asked through the proxy (bridged-target.mjs), is asked of a modern client by
+ * themselves: each round is a call that comes again. How often progress and a page are shown is the client's own affair then, and
+ * these clients have no tools for their models.
+ */
+export const MODERN_ASKS = {
+  modern: true,
+  sessions: false,
+  askedOn: [],
+  cases: DESCRIPTION.cases.filter(({ tool, progress, bridgedOnly }) => !progress && !bridgedOnly && tool !== 'ask_model_with_tools').map(ofModern),
+  users: { tool: 'ask_user', named: true },
+};
+
+function ofModern({ says, saysJson, legs, asked, ...one }) {
+  return { ...one, asked, runs: legs ?? asked.length + 1, says: says === undefined ? Object.keys(saysJson) : [says] };
+}

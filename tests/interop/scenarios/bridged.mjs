@@ -5,13 +5,11 @@
 import { join } from 'node:path';
 
 import { Child } from '../lib/child.mjs';
-import { startJanus } from '../lib/janus.mjs';
-import { freePort } from '../lib/ports.mjs';
-import { Tap } from '../lib/tap.mjs';
 import { findingsToBridgedClient, findingsToBridgedServer } from '../lib/wire-bridged.mjs';
 import { checkWire } from '../lib/wire-check.mjs';
 import { DESCRIPTION } from './bridged-target.mjs';
-import { driveClient } from './sdk-clients.mjs';
+import { driveClient, titleOf } from './sdk-clients.mjs';
+import { begin, OVER_HTTP } from './world.mjs';
 
 const START_MS = 20_000;
 const KEY = Buffer.alloc(32, 7).toString('base64');
@@ -25,93 +23,73 @@ const CLIENTS = {
 /** What breaks and is taken up again is the proxy's own. */
 const PARTS = { direct: ['calls', 'asked'], bridged: ['calls', 'asked', 'streams'] };
 
-/** `start` takes whom the server is to serve: the modern fixture knows `modern`, `dual` and `sessions`. */
+/** `start` and `command` take whom the server is to serve: the modern fixture knows `modern`, `dual` and `sessions`. */
 export const modern = {
   name: 'modern SDK 2.x server',
   serverName: 'interop-modern',
-  start: ({ node, here }, port, serves) => started('SDK 2.x server', node, [join(here, 'fixtures/modern-server.mjs'), String(port), serves]),
+  modern: true,
+  start: (context, port, serves) => started('SDK 2.x server', modern.command(context, serves, port)),
+  command: ({ node, here }, serves = 'modern', port = 'stdio') => [node, join(here, 'fixtures/modern-server.mjs'), String(port), serves],
 };
 
 export const pymodern = {
   name: 'modern Python mcp 2.x server',
   serverName: 'interop-pymodern',
-  start: ({ pythonModern, here }, port, serves) => started('Python mcp 2.x server', pythonModern, [join(here, 'fixtures/modern_server.py'), String(port), serves]),
+  modern: true,
+  start: (context, port, serves) => started('Python mcp 2.x server', pymodern.command(context, serves, port)),
+  command: ({ pythonModern, here }, serves = 'modern', port = 'stdio') => [pythonModern, join(here, 'fixtures/modern_server.py'), String(port), serves],
   /** As a dual server, it keeps sessions for legacy clients, which the TypeScript one does not. */
   keepsSessions: true,
+  /** Over stdio the SDK serves whoever speaks first, so that the proxy has to be told to be modern there. */
+  alwaysDual: true,
 };
 
-async function started(name, command, args) {
+async function started(name, [command, ...args]) {
   const child = new Child(name, command, args);
   await child.waitForLine(/^listening on/, START_MS);
   return child;
 }
 
 /** `binary` is null for a direct run, for which the server has to serve legacy sessions. */
-export async function runBridged(context, report, clientName, target) {
+export async function runBridged(context, report, clientName, target, { ways = OVER_HTTP } = {}) {
   const { binary } = context;
-  report.section(`legacy ${clientName} client, ${target.name}${binary === null ? ', directly' : ''}`);
-  const world = await begin(context, target, binary === null ? 'sessions' : 'modern').catch((error) => ({ error }));
+  report.section(titleOf(`legacy ${clientName} client`, target, ways, binary));
+  let world = null;
   try {
-    if (world.error !== undefined) throw world.error;
-    const description = JSON.stringify({ ...DESCRIPTION, serverName: target.serverName });
-    const url = (world.front ?? world.upstream).url;
+    const era = ways.upstream === 'stdio' && target.alwaysDual ? ['era = "modern"'] : [];
+    world = await begin(context, target, { ways, serves: binary === null ? 'sessions' : 'modern', settings: [...SETTINGS, ...era] });
     const mode = binary === null ? 'direct' : 'bridged';
     for (const part of PARTS[mode]) {
-      const command = [...CLIENTS[clientName](context, part), url, description, mode];
+      const command = [...CLIENTS[clientName](context, part), world.where, describe(target, ways), mode];
       await driveClient(report, `legacy ${clientName} client (${part})`, command, world);
     }
     if (binary === null) return;
     checkWire(report, 'to the client', findingsToBridgedClient(context.schema, world.front));
     checkWire(report, 'to the server', findingsToBridgedServer(context.schema, world.upstream));
-    if (context.verbose) report.note(`the proxy's log:\n${world.janus.tail(200)}`);
+    if (context.verbose) world.proxies.forEach((proxy) => report.note(`the proxy's log:\n${proxy.tail(200)}`));
   } catch (error) {
     report.check('the run itself', false, error.message);
   } finally {
-    for (const stop of (world.open ?? []).reverse()) await stop();
+    await world?.close();
   }
 }
 
 /** The clients of both generations before a server that serves both eras, through a proxy that is told nothing of it. */
-export async function runDual(context, report, target) {
-  report.section(`clients of both eras, ${target.name}, serving both`);
-  const world = await begin(context, target, 'dual').catch((error) => ({ error }));
+export async function runDual(context, report, target, { ways = OVER_HTTP } = {}) {
+  report.section(titleOf('clients of both eras', { name: `${target.name}, serving both` }, ways, context.binary));
+  let world = null;
   try {
-    if (world.error !== undefined) throw world.error;
-    const description = JSON.stringify({ ...DESCRIPTION, serverName: target.serverName });
-    const command = [context.node, join(context.here, 'clients/dual-client.mjs'), world.front.url, description, target.keepsSessions ? 'sessions' : 'none'];
+    world = await begin(context, target, { ways, serves: 'dual', settings: SETTINGS });
+    const command = [context.node, join(context.here, 'clients/dual-client.mjs'), world.where, describe(target, ways), target.keepsSessions ? 'sessions' : 'none'];
     await driveClient(report, 'clients of both eras', command, world);
-    if (context.verbose) report.note(`the proxy's log:\n${world.janus.tail(200)}`);
+    if (context.verbose) world.proxies.forEach((proxy) => report.note(`the proxy's log:\n${proxy.tail(200)}`));
   } catch (error) {
     report.check('the run itself', false, error.message);
   } finally {
-    for (const stop of (world.open ?? []).reverse()) await stop();
+    await world?.close();
   }
 }
 
-/** The server, the taps and the proxy, and how to restart what may be restarted. */
-async function begin(context, target, serves) {
-  const port = await freePort();
-  const world = { target, open: [], server: await target.start(context, port, serves) };
-  world.open.push(() => world.server.stop());
-  world.restart = async () => {
-    await world.server.stop('SIGKILL');
-    world.server = await target.start(context, port, serves);
-  };
-  world.upstream = await Tap.start({ targetPort: port });
-  world.open.push(() => world.upstream.stop());
-  if (context.binary === null) return world;
-  const proxy = async () => {
-    const janus = await startJanus(context.binary, world.upstream.url, { settings: SETTINGS });
-    world.janus = janus.child;
-    return janus.port;
-  };
-  world.front = await Tap.start({ targetPort: await proxy() });
-  world.open.push(() => world.front.stop(), () => world.janus.stop());
-  world.restartProxy = async () => {
-    await world.janus.stop('SIGKILL');
-    world.upstream.epoch += 1;
-    world.front.targetPort = await proxy();
-    return {};
-  };
-  return world;
+function describe({ serverName }, ways) {
+  return JSON.stringify({ ...DESCRIPTION, serverName, ways });
 }

@@ -5,11 +5,9 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
-import { startJanus } from '../lib/janus.mjs';
-import { freePort } from '../lib/ports.mjs';
-import { Tap } from '../lib/tap.mjs';
-import { checkWire, findingsToClient, findingsToLegacyServer } from '../lib/wire-check.mjs';
-import { driveClient } from './sdk-clients.mjs';
+import { checkWire, findingsToClient, findingsToLegacyServer, findingsToModernServer } from '../lib/wire-check.mjs';
+import { driveClient, titleOf } from './sdk-clients.mjs';
+import { addFront, begin, OVER_HTTP } from './world.mjs';
 
 const CLIENTS = {
   typescript: ({ node, here }) => [node, join(here, 'clients/questions-client.mjs')],
@@ -27,42 +25,45 @@ const NO_PROXY = '-';
 /** What the clients declare, as it is told the server: nobody would tell it of changed roots. */
 const DECLARED = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
-/** `binary` is null for a direct run, in which the client uses the legacy era. */
-export async function runQuestions(context, report, clientName, target, asks) {
+/** `binary` is null for a direct run, in which the client has the era of the server. */
+export async function runQuestions(context, report, clientName, target, asks, { ways = OVER_HTTP } = {}) {
   const { binary } = context;
-  report.section(`${clientName} client, asked by ${target.name}${binary === null ? ', directly' : ''}`);
-  const open = [];
-  const close = (thing) => {
-    open.push(thing);
-    return thing;
-  };
+  report.section(titleOf(`${clientName} client`, { name: `asked by ${target.name}` }, ways, binary));
+  let world = null;
   try {
-    const port = await freePort();
-    const world = { target, server: close(await target.start(context, port)) };
-    world.upstream = close(await Tap.start({ targetPort: port }));
-    const proxies = [];
-    const front = async (settings) => {
-      const janus = await startJanus(binary, world.upstream.url, { settings });
-      proxies.push(close(janus.child));
-      return close(await Tap.start({ targetPort: janus.port }));
-    };
-    if (binary !== null) {
-      world.front = await front(SETTINGS);
-      world.hasty = await front(HASTY);
+    world = await begin(context, target, { ways, settings: SETTINGS });
+    let hastily = NO_PROXY;
+    if (binary !== null && asks.abandoned) {
+      const { front, where } = await addFront(context, world, HASTY);
+      world.hasty = front;
+      hastily = where;
     }
-    const urls = [world.front?.url ?? world.upstream.url, world.hasty?.url ?? NO_PROXY];
-    await driveClient(report, `${clientName} client (questions)`, [...CLIENTS[clientName](context), ...urls, JSON.stringify(asks)], world);
-    if (binary === null) return;
-    checkDeclared(report, world.upstream);
-    checkWire(report, 'to the client', findingsToClient(context.schema, world.front));
-    checkWire(report, 'to the client that never comes back', findingsToClient(context.schema, world.hasty));
-    checkWire(report, 'to the server', findingsToLegacyServer(context.schema, world.upstream));
-    if (context.verbose) proxies.forEach((proxy) => report.note(`a proxy's log:\n${proxy.tail(200)}`));
+    const command = [...CLIENTS[clientName](context), world.where, hastily, JSON.stringify(asksOver(asks, ways))];
+    await driveClient(report, `${clientName} client (questions)`, command, world);
+    if (binary !== null) checkAll(context, report, world);
   } catch (error) {
     report.check('the run itself', false, error.message);
   } finally {
-    for (const thing of open.reverse()) await thing.stop();
+    await world?.close();
   }
+}
+
+function checkAll({ schema, verbose }, report, { target, upstream, front, hasty, proxies }) {
+  if (!target.modern) checkDeclared(report, upstream);
+  checkWire(report, 'to the client', findingsToClient(schema, front, { relayed: target.modern }));
+  if (hasty !== undefined) checkWire(report, 'to the client that never comes back', findingsToClient(schema, hasty));
+  checkWire(report, 'to the server', (target.modern ? findingsToModernServer : findingsToLegacyServer)(schema, upstream));
+  if (verbose) proxies.forEach((proxy) => report.note(`a proxy's log:\n${proxy.tail(200)}`));
+}
+
+/** Where there is but one channel, everything is asked on it, and no stream is closed that could be taken up again. */
+function asksOver({ sessions = true, ...rest }, { upstream }) {
+  const asks = { ...rest, sessions: sessions || upstream === 'stdio' };
+  if (upstream === 'http') return asks;
+  const verb = { sse: 'GET', stdio: 'PIPE' }[upstream];
+  const { resumed: _resumed, ...kept } = asks;
+  const methods = new Set(asks.askedOn.map(({ method }) => method));
+  return { ...kept, askedOn: [...methods].map((method) => ({ method, verb })) };
 }
 
 function checkDeclared(report, { entries }) {

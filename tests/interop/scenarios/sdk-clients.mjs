@@ -4,73 +4,55 @@
 import { join } from 'node:path';
 
 import { Child } from '../lib/child.mjs';
-import { startJanus } from '../lib/janus.mjs';
-import { freePort } from '../lib/ports.mjs';
-import { Tap } from '../lib/tap.mjs';
 import { checkWire, findingsToClient, findingsToLegacyServer, findingsToModernServer } from '../lib/wire-check.mjs';
 import { answer } from './answers.mjs';
+import { described } from './targets.mjs';
+import { begin, OVER_HTTP } from './world.mjs';
 
 const CLIENT_MS = 120_000;
 
 /** `calls` checks what can be called, `listen` what is heard of changes; the latter ends the proxy. */
-export const CLIENTS = {
-  typescript: {
-    calls: ({ node, here }) => [node, join(here, 'clients/modern-client.mjs')],
-    listen: ({ node, here }) => [node, join(here, 'clients/listen-client.mjs')],
-  },
-  python: {
-    calls: ({ pythonModern, here }) => [pythonModern, join(here, 'clients/modern_client.py')],
-    listen: ({ pythonModern, here }) => [pythonModern, join(here, 'clients/listen_client.py')],
-  },
+const CLIENTS = {
+  typescript: ({ node, here }, part) => [node, join(here, { calls: 'clients/modern-client.mjs', listen: 'clients/listen-client.mjs' }[part])],
+  python: ({ pythonModern, here }, part) => [pythonModern, join(here, { calls: 'clients/modern_client.py', listen: 'clients/listen_client.py' }[part])],
 };
 
-/** `binary` is null for a direct run, in which the client uses the legacy era, that has no `subscriptions/listen`. */
-export async function runSdkClient(context, report, clientName, target) {
+/**
+ * `binary` is null for a direct run, in which the client of a legacy server uses the legacy era, that has no
+ * `subscriptions/listen`; of a modern server only one that the client starts can be met directly, since listening ends otherwise
+ * with the proxy's drain.
+ */
+export async function runSdkClient(context, report, clientName, target, { ways = OVER_HTTP, parts = target.parts } = {}) {
   const { binary } = context;
-  report.section(`${clientName} client, ${target.name}${binary === null ? ', directly' : ''}`);
-  const open = [];
-  const close = (thing) => {
-    open.push(thing);
-    return thing;
-  };
+  report.section(titleOf(`${clientName} client`, target, ways, binary));
+  let world = null;
   try {
-    const port = await freePort();
-    const world = { target, server: await target.start(context, port), outputs: [], restartedAt: 0 };
-    world.outputs.push(world.server.lines);
-    close({ stop: () => world.server.stop() });
-    world.restart = async () => {
-      await world.server.stop('SIGKILL');
-      world.restartedAt = world.upstream.exchanges.length;
-      world.server = await target.start(context, port);
-      world.outputs.push(world.server.lines);
-    };
-    world.upstream = close(await Tap.start({ targetPort: port }));
-    let front = world.upstream;
-    let janus = null;
-    if (binary !== null) {
-      janus = await startJanus(binary, world.upstream.url);
-      close(janus.child);
-      world.janus = janus.child;
-      front = close(await Tap.start({ targetPort: janus.port }));
+    world = await begin(context, target, { ways });
+    for (const part of parts) {
+      if (binary !== null || target.modern || part === 'calls') await drive(context, report, clientName, part, world);
     }
-    if (!target.modern) await drive(context, report, clientName, 'calls', front.url, world);
-    if (janus !== null) {
-      await drive(context, report, clientName, 'listen', front.url, world);
-      checkWire(report, 'to the client', findingsToClient(context.schema, front));
+    if (binary !== null) {
+      checkWire(report, 'to the client', findingsToClient(context.schema, world.front));
       const toServer = target.modern ? findingsToModernServer : findingsToLegacyServer;
       checkWire(report, 'to the server', toServer(context.schema, world.upstream));
-      if (context.verbose) report.note(`the proxy's log:\n${janus.child.tail(200)}`);
+      if (context.verbose) world.proxies.forEach((proxy) => report.note(`the proxy's log:\n${proxy.tail(200)}`));
     }
   } catch (error) {
     report.check('the run itself', false, error.message);
   } finally {
-    for (const thing of open.reverse()) await thing.stop();
+    await world?.close();
   }
 }
 
-function drive(context, report, clientName, part, url, world) {
-  const mode = context.binary === null ? 'legacy' : 'modern';
-  const command = [...CLIENTS[clientName][part](context), url, JSON.stringify(world.target.description), mode];
+/** How a run is called: who meets whom, and how they are connected where it is not over Streamable HTTP. */
+export function titleOf(client, target, ways, binary, more = '') {
+  const [front, upstream] = [ways.front, ways.upstream].map((way) => ({ http: '', sse: ' over HTTP+SSE', stdio: ' over stdio' })[way]);
+  return `${client}${binary === null ? '' : front}, ${target.name}${upstream}${binary === null ? ', directly' : more}`;
+}
+
+function drive(context, report, clientName, part, world) {
+  const mode = context.binary === null && !world.target.modern ? 'legacy' : 'modern';
+  const command = [...CLIENTS[clientName](context, part), world.where, JSON.stringify(described(world, context)), mode];
   return driveClient(report, `${clientName} client (${part})`, command, world);
 }
 
@@ -83,6 +65,7 @@ export async function driveClient(report, name, [command, ...args], world) {
     const said = JSON.parse(text);
     if (said.ask !== undefined) {
       const answered = await Promise.resolve()
+        .then(() => [world.upstream, world.front, world.hasty].forEach((leg) => leg?.look?.()))
         .then(() => answer(said, world))
         .catch((error) => report.check(`the runner looks up ${said.ask}`, false, error.stack) || {});
       client.process.stdin.write(`${JSON.stringify(answered)}\n`);

@@ -2,20 +2,49 @@
 // made to change.
 // Does not own: the checks (clients/), which read this description; every expected value here is the server's own.
 
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { Child } from '../lib/child.mjs';
 
 const START_MS = 20_000;
 
+/** A server on a port (`start`, `startSse` for the old HTTP+SSE) or as a program (`command`). */
+async function started(name, [command, ...args], ready, options) {
+  const child = new Child(name, command, args, options);
+  await child.waitForLine(ready, START_MS);
+  return child;
+}
+
+/**
+ * What is known of a target for a client that reaches it in these ways: on a pipe or an old event stream there is one place where
+ * a server may ask, and none that breaks and is taken up again; users whom a host serves share nothing.
+ */
+export function described({ target, ways }, { binary }) {
+  const { questions, changes, ...rest } = target.description;
+  const front = binary === null ? ways.upstream : ways.front;
+  const verb = { sse: 'GET', stdio: 'PIPE' }[ways.upstream];
+  const { unheard, steps = [], ...kept } = changes ?? {};
+  return {
+    ...rest,
+    modern: target.modern ?? false,
+    ways: { ...ways, front, proxied: binary !== null },
+    questions: questions?.map((question) => ({ ...question, verb: verb ?? question.verb })),
+    changes: changes && {
+      ...kept,
+      ...(verb === undefined && { unheard }),
+      // The users of a program never share it.
+      steps: steps.map((step) => ({ ...step, everyone: step.everyone && !(ways.upstream === 'stdio') })),
+    },
+  };
+}
+
 export const everything = {
   name: 'server-everything',
-  async start({ node, nodeModules }, port) {
-    const script = join(nodeModules, '@modelcontextprotocol/server-everything/dist/index.js');
-    const child = new Child('server-everything', node, [script, 'streamableHttp'], { env: { PORT: String(port) } });
-    await child.waitForLine(/listening on port/i, START_MS);
-    return child;
-  },
+  parts: ['calls', 'listen'],
+  start: (context, port) => started('server-everything', everything.command(context, 'streamableHttp'), /listening on port/i, { env: { PORT: String(port) } }),
+  startSse: (context, port) => started('server-everything', everything.command(context, 'sse'), /running on port/i, { env: { PORT: String(port) } }),
+  command: ({ node, nodeModules }, mode = 'stdio') => [node, join(nodeModules, '@modelcontextprotocol/server-everything/dist/index.js'), mode],
   description: {
     serverName: 'mcp-servers/everything',
     capabilities: ['tools', 'resources', 'prompts', 'completions', 'logging'],
@@ -87,11 +116,9 @@ export const everything = {
 
 export const pythonLegacy = {
   name: 'Python mcp 1.x',
-  async start({ here, pythonLegacy: python }, port) {
-    const child = new Child('Python mcp 1.x server', python, [join(here, 'fixtures/legacy_server.py'), String(port)]);
-    await child.waitForLine(/^listening on/, START_MS);
-    return child;
-  },
+  parts: ['calls', 'listen'],
+  start: (context, port) => started('Python mcp 1.x server', pythonLegacy.command(context, undefined, port), /^listening on/),
+  command: ({ here, pythonLegacy: python }, _, port = 'stdio') => [python, join(here, 'fixtures/legacy_server.py'), String(port)],
   /** What the server says once a call was cancelled in it. */
   cancelledLine: /^wait was cancelled$/,
   /** What the server says each time that the echo tool runs. */
@@ -152,21 +179,15 @@ export const pythonLegacy = {
 /** Only for what it asks; the conformance suite runs the rest of it. */
 export const typescriptLegacy = {
   name: 'SDK 1.x server',
-  async start({ node, here }, port) {
-    const child = new Child('SDK 1.x server', node, [join(here, 'fixtures/legacy-server.mjs'), String(port)]);
-    await child.waitForLine(/^listening on/, START_MS);
-    return child;
-  },
+  start: (context, port) => started('SDK 1.x server', typescriptLegacy.command(context, undefined, port), /^listening on/),
+  command: ({ node, here }, _, port = 'stdio') => [node, join(here, 'fixtures/legacy-server.mjs'), String(port)],
 };
 
 export const modernFixture = {
   name: 'SDK 2.x server',
   modern: true,
-  async start({ node, here }, port) {
-    const child = new Child('SDK 2.x server', node, [join(here, 'fixtures/modern-server.mjs'), String(port)]);
-    await child.waitForLine(/^listening on/, START_MS);
-    return child;
-  },
+  parts: ['listen'],
+  start: ({ node, here }, port) => started('SDK 2.x server', [node, join(here, 'fixtures/modern-server.mjs'), String(port)], /^listening on/),
   description: {
     progress: { name: 'test_tool_with_progress', arguments: {}, steps: [0, 50, 100] },
     changes: {
@@ -184,3 +205,69 @@ export const modernFixture = {
     },
   },
 };
+
+/** What modern clients are to find of the modern servers that legacy clients are run against (bridged-target.mjs). */
+const modernDescription = {
+  capabilities: ['tools', 'resources', 'prompts', 'completions', 'logging'],
+  tools: ['echo', 'sum', 'count', 'wait', 'fail', 'chat', 'touch'],
+  calls: [
+    { name: 'echo', arguments: { message: 'hello' }, text: 'Echo: hello' },
+    { name: 'sum', arguments: { a: 2, b: 40 }, structured: { sum: 42 } },
+  ],
+  resources: ['fixture://greeting'],
+  templates: ['fixture://users/{name}', 'fixture://asking/{topic}'],
+  reads: [
+    { uri: 'fixture://greeting', text: 'Hello from a modern server' },
+    { uri: 'fixture://users/ada', text: 'User ada' },
+  ],
+  prompts: ['review'],
+  prompt: { name: 'review', arguments: { language: 'rust' }, text: 'Please review this rust code' },
+  completion: { ref: { type: 'ref/prompt', name: 'review' }, argument: { name: 'language', value: 'p' }, values: ['python', 'perl'] },
+  progress: { name: 'count', arguments: { steps: 5, pause: 10 }, steps: [1, 2, 3, 4, 5] },
+  slow: { name: 'wait', arguments: { seconds: 60 }, line: 'wait was cancelled' },
+  echo: { name: 'echo' },
+  failing: 'fail',
+  missing: { uri: 'fixture://nowhere', modernCode: -32602 },
+  changes: {
+    asked: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['fixture://greeting'] },
+    honored: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['fixture://greeting'] },
+    steps: [
+      { name: 'add_tool', arguments: { name: 'late' }, tells: ['tools'], lists: { tools: ['late'] }, everyone: true },
+      { name: 'touch', arguments: { uri: 'fixture://greeting' }, tells: ['updated fixture://greeting'], everyone: true },
+      { name: 'remove_tool', arguments: { name: 'late' }, tells: ['tools'], everyone: true },
+      { name: 'add_resource', arguments: { uri: 'fixture://late' }, tells: ['resources'], lists: { resources: ['fixture://late'] }, everyone: true },
+      { name: 'touch', arguments: { uri: 'fixture://users/ada' }, tells: [] },
+    ],
+    logs: { call: { name: 'chat', arguments: {} }, level: 'info', levels: ['info', 'warning'] },
+    restart: 'ends',
+  },
+};
+
+/** The same servers as for legacy clients. */
+export const modernOf = (server) => ({
+  ...server,
+  parts: ['calls', 'listen'],
+  ranLine: (message) => `ran echo ${message}`,
+  description: { ...modernDescription, serverName: server.serverName },
+});
+
+/** Has nothing but tools, which work in a folder that is made for the run. */
+export function filesystem({ cache }) {
+  const folder = mkdtempSync(join(cache, 'files-'));
+  const file = join(folder, 'note.txt');
+  const calls = [
+    { name: 'write_file', arguments: { path: file, content: 'one\ntwo\n' }, text: `Successfully wrote to ${file}` },
+    { name: 'read_text_file', arguments: { path: file, head: 1 }, text: 'one', structured: { content: 'one' } },
+    { name: 'edit_file', arguments: { path: file, edits: [{ oldText: 'one', newText: 'üñø "three"' }] } },
+    { name: 'read_text_file', arguments: { path: file, head: 1 }, text: 'üñø "three"' },
+    { name: 'list_directory', arguments: { path: folder }, text: '[FILE] note.txt', structured: { content: '[FILE] note.txt' } },
+    { name: 'search_files', arguments: { path: folder, pattern: '*.txt' }, text: file },
+    { name: 'read_text_file', arguments: { path: join(cache, 'npm.stamp') }, isError: true },
+  ];
+  return {
+    name: 'server-filesystem',
+    parts: ['calls'],
+    command: ({ node, nodeModules }) => [node, join(nodeModules, '@modelcontextprotocol/server-filesystem/dist/index.js'), folder],
+    description: { serverName: 'secure-filesystem-server', capabilities: ['tools'], tools: ['read_text_file', 'write_file', 'edit_file', 'directory_tree'], calls },
+  };
+}
