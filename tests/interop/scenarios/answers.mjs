@@ -1,10 +1,12 @@
 // Owns: what a client script asks the runner to do or to look up: restarts, the end of the proxy, and what the wire at the
 // server shows.
 // Does not own: the questions' place among the checks (clients/), or what the wire shows of a server's questions
-// (answers-asked.mjs), of legacy clients before a modern server (answers-bridged.mjs), and of stdio (answers-piped.mjs).
+// (answers-asked.mjs), of legacy clients before a modern server (answers-bridged.mjs), of stdio (answers-piped.mjs), and the
+// killing of servers (answers-kills.mjs).
 
 import { ASKED } from './answers-asked.mjs';
 import { BRIDGED } from './answers-bridged.mjs';
+import { KILLS } from './answers-kills.mjs';
 import { PIPED } from './answers-piped.mjs';
 
 const EVENT_MS = 5000;
@@ -16,6 +18,7 @@ const DRAIN_MS = 10_000;
 const ANSWERS = {
   ...ASKED,
   ...BRIDGED,
+  ...KILLS,
   async restart(_, world) {
     await world.restart();
     return {};
@@ -99,13 +102,15 @@ async function streamsAgain({ upstream, brokenAt }) {
 }
 
 /** Since the server's last start: no stream is open and no subscription is left. */
-async function nothingLeftOpen({ upstream, restartedAt, target }) {
+async function nothingLeftOpen({ upstream, restartedAt, target, ways }) {
   const recent = () => upstream.exchanges.slice(restartedAt);
-  const streams = target.modern ? subscriptionsAt(upstream, recent()) : recent().filter(({ method, status }) => method === 'GET' && status === 200);
+  // The session of the old HTTP+SSE is its stream, and is kept for the next call.
+  const last = ({ method, status }) => method === 'GET' && status === 200 && ways.upstream === 'http';
+  const streams = target.modern ? subscriptionsAt(upstream, recent()) : recent().filter(last);
   const open = () => streams.filter(({ over }) => !over).length;
   await upstream.endings.waitFor(() => open() === 0, EVENT_MS);
   const left = [...subscribed(upstream, recent())].filter(([, count]) => count !== 0);
-  return { right: streams.length > 0 && open() === 0 && left.length === 0, detail: { streams: streams.length, open: open(), left } };
+  return { right: (streams.length > 0 || ways.upstream === 'sse') && open() === 0 && left.length === 0, detail: { streams: streams.length, open: open(), left } };
 }
 
 function subscriptionsAt({ entries }, exchanges) {

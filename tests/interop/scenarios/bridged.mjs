@@ -9,7 +9,7 @@ import { findingsToBridgedClient, findingsToBridgedServer } from '../lib/wire-br
 import { checkWire } from '../lib/wire-check.mjs';
 import { DESCRIPTION } from './bridged-target.mjs';
 import { driveClient, titleOf } from './sdk-clients.mjs';
-import { begin, OVER_HTTP } from './world.mjs';
+import { begin, checkPrograms, OVER_HTTP } from './world.mjs';
 
 const START_MS = 20_000;
 const KEY = Buffer.alloc(32, 7).toString('base64');
@@ -64,6 +64,7 @@ export async function runBridged(context, report, clientName, target, { ways = O
       await driveClient(report, `legacy ${clientName} client (${part})`, command, world);
     }
     if (binary === null) return;
+    await checkPrograms(report, world);
     checkWire(report, 'to the client', findingsToBridgedClient(context.schema, world.front));
     checkWire(report, 'to the server', findingsToBridgedServer(context.schema, world.upstream));
     if (context.verbose) world.proxies.forEach((proxy) => report.note(`the proxy's log:\n${proxy.tail(200)}`));

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { checkWire, findingsToLegacyClient, findingsToLegacyServer } from '../lib/wire-check.mjs';
 import { driveClient, titleOf } from './sdk-clients.mjs';
 import { described } from './targets.mjs';
-import { begin, OVER_HTTP } from './world.mjs';
+import { begin, checkPrograms, OVER_HTTP } from './world.mjs';
 
 const CLIENTS = {
   typescript: ({ node, here }) => [node, join(here, 'clients/legacy-client.mjs')],
@@ -24,6 +24,7 @@ export async function runLegacyClient(context, report, clientName, target, { shi
     const command = [...CLIENTS[clientName](context), world.where, JSON.stringify(described(world, context)), shield ? 'kept' : 'lost'];
     await driveClient(report, `legacy ${clientName} client`, command, world);
     if (binary !== null) {
+      await checkPrograms(report, world);
       checkWire(report, 'to the client', findingsToLegacyClient(context.schema, world.front));
       checkWire(report, 'to the server', findingsToLegacyServer(context.schema, world.upstream));
       if (context.verbose) world.proxies.forEach((proxy) => report.note(`the proxy's log:\n${proxy.tail(200)}`));

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { checkWire, findingsToClient, findingsToLegacyServer, findingsToModernServer } from '../lib/wire-check.mjs';
 import { driveClient, titleOf } from './sdk-clients.mjs';
-import { addFront, begin, OVER_HTTP } from './world.mjs';
+import { addFront, begin, checkPrograms, OVER_HTTP } from './world.mjs';
 
 const CLIENTS = {
   typescript: ({ node, here }) => [node, join(here, 'clients/questions-client.mjs')],
@@ -40,7 +40,9 @@ export async function runQuestions(context, report, clientName, target, asks, { 
     }
     const command = [...CLIENTS[clientName](context), world.where, hastily, JSON.stringify(asksOver(asks, ways))];
     await driveClient(report, `${clientName} client (questions)`, command, world);
-    if (binary !== null) checkAll(context, report, world);
+    if (binary === null) return;
+    await checkPrograms(report, world);
+    checkAll(context, report, world);
   } catch (error) {
     report.check('the run itself', false, error.message);
   } finally {

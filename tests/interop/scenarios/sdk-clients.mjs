@@ -7,7 +7,7 @@ import { Child } from '../lib/child.mjs';
 import { checkWire, findingsToClient, findingsToLegacyServer, findingsToModernServer } from '../lib/wire-check.mjs';
 import { answer } from './answers.mjs';
 import { described } from './targets.mjs';
-import { begin, OVER_HTTP } from './world.mjs';
+import { begin, checkPrograms, OVER_HTTP } from './world.mjs';
 
 const CLIENT_MS = 120_000;
 
@@ -32,7 +32,8 @@ export async function runSdkClient(context, report, clientName, target, { ways =
       if (binary !== null || target.modern || part === 'calls') await drive(context, report, clientName, part, world);
     }
     if (binary !== null) {
-      checkWire(report, 'to the client', findingsToClient(context.schema, world.front));
+      checkWire(report, 'to the client', findingsToClient(context.schema, world.front, { relayed: target.modern }));
+      await checkPrograms(report, world);
       const toServer = target.modern ? findingsToModernServer : findingsToLegacyServer;
       checkWire(report, 'to the server', toServer(context.schema, world.upstream));
       if (context.verbose) world.proxies.forEach((proxy) => report.note(`the proxy's log:\n${proxy.tail(200)}`));
@@ -50,9 +51,13 @@ export function titleOf(client, target, ways, binary, more = '') {
   return `${client}${binary === null ? '' : front}, ${target.name}${upstream}${binary === null ? ', directly' : more}`;
 }
 
+export function clientCommand(context, clientName, part, where, description, mode) {
+  return [...CLIENTS[clientName](context, part), where, JSON.stringify(description), mode];
+}
+
 function drive(context, report, clientName, part, world) {
   const mode = context.binary === null && !world.target.modern ? 'legacy' : 'modern';
-  const command = [...CLIENTS[clientName](context, part), world.where, JSON.stringify(described(world, context)), mode];
+  const command = clientCommand(context, clientName, part, world.where, described(world, context), mode);
   return driveClient(report, `${clientName} client (${part})`, command, world);
 }
 

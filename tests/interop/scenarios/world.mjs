@@ -10,6 +10,9 @@ import { Tap } from '../lib/tap.mjs';
 
 export const OVER_HTTP = { front: 'http', upstream: 'http' };
 
+/** In the proxy's environment, and in no server's. */
+const SECRET = 'INTEROP_SECRET';
+
 /**
  * `ways`: {front, upstream}, and `by`, how a host names the upstream (lib/janus.mjs). `serves`: for servers that are told whom
  * to serve. `settings`: of the proxy's upstream. Without a binary the client goes to the server itself, and there is no front.
@@ -72,7 +75,7 @@ export async function addFront(context, world, settings = world.settings) {
   }
   const lines = ways.front === 'sse' ? ['sse_path = "/sse"', ...settings] : settings;
   const proxy = async () => {
-    const janus = await startJanus(binary, world.proxied, { settings: lines, shield });
+    const janus = await startJanus(binary, world.proxied, { settings: lines, shield, env: { [SECRET]: 'secret' } });
     world.proxies.push(janus.child);
     return janus;
   };
@@ -96,4 +99,14 @@ export async function addFront(context, world, settings = world.settings) {
 function whereOf({ proxied }, leg, way) {
   if (way === 'stdio') return JSON.stringify(proxied);
   return way === 'sse' ? JSON.stringify({ sse: leg.sseUrl }) : leg.url;
+}
+
+/** What is right of every run whose servers the proxy has started: they see little of its environment, and end with it. */
+export async function checkPrograms(report, { upstream, front, proxies }) {
+  if (upstream.kind !== 'pipe' || front === undefined) return;
+  for (const proxy of proxies) await proxy.stop();
+  const left = await upstream.gone();
+  report.check(`${upstream.exchanges.length} servers were started, and ended with the proxy`, upstream.exchanges.length > 0 && left.length === 0, left.map(({ session }) => session).join(', '));
+  const seen = upstream.exchanges.flatMap(({ env }) => env);
+  report.check('the servers see the usual variables, and none of the proxy\'s own', seen.includes('PATH') && !seen.includes(SECRET), [...new Set(seen)].join(', '));
 }
