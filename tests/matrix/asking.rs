@@ -113,7 +113,7 @@ fn state(round: &Said) -> String {
 
 impl Stage {
     /// Waits for the client's answer to a question of a legacy server.
-    async fn answer_to(&self, id: &str) -> crate::support::Value {
+    pub async fn answer_to(&self, id: &str) -> crate::support::Value {
         for n in 1.. {
             let answers = self.up.wait("response", n).await;
             let found = answers.iter().map(|seen| seen.json()).find(|answer| answer["id"] == id);

@@ -10,7 +10,9 @@
 mod support;
 
 mod asking;
+mod dying;
 mod http;
+mod more;
 mod scenes;
 mod stage;
 mod told;
@@ -84,6 +86,12 @@ async fn every_cell(from: Transport, to: Transport) {
             scenes::on_the_way(&stage).await;
             scenes::in_parallel(&stage).await;
             scenes::given_up(&stage).await;
+            more::long_ones(&stage).await;
+            more::over_many_lines(&stage).await;
+            more::arrays(&stage).await;
+            more::one_id_twice(&stage).await;
+            more::pings(&stage).await;
+            more::of_nothing(&stage).await;
             told::changes(&stage).await;
             asking::one(&stage).await;
             asking::several(&stage).await;

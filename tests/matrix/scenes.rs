@@ -31,7 +31,9 @@ pub async fn plain(stage: &Stage) {
     assert_eq!(refused.message["error"]["code"], -32602, "{context}: {}", refused.raw);
     assert!(refused.raw.contains(r#"{"why":[1e400]}"#), "{context}: {}", refused.raw);
     if let (Era::Legacy(_), Era::Legacy(_)) = (stage.pair.client, stage.pair.server) {
-        assert_eq!(stage.up.posts("initialize").len(), 1, "{context}");
+        // One that finds out the transport goes to where event streams are, and is refused.
+        let begun = stage.up.posts("initialize").into_iter().filter(|seen| seen.target != "/sse").count();
+        assert_eq!(begun, 1, "{context}");
     }
 }
 
@@ -119,9 +121,7 @@ pub async fn given_up(stage: &Stage) {
     let answer = party.ear.answer("41").await;
     assert_eq!(answer.message["result"]["content"][0]["text"], "untouched", "{context}");
     let answers = party.ear.all().into_iter().filter(|said| said.is_answer() && said.id() == "40").count();
-    if std::env::var_os("LENIENT").is_none() {
-        assert_eq!(answers, 0, "C23: {context}: {:?}", party.ear.raws());
-    }
+    assert_eq!(answers, 0, "C23: {context}: {:?}", party.ear.raws());
 }
 
 /// The client goes as its transport has it, in the middle of a call.

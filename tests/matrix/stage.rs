@@ -124,7 +124,7 @@ fn server(pair: Pair, net: &Net, calls: &Calls) -> (Upstream, Streams) {
             let up = match pair.to {
                 Transport::Http => server.start(net),
                 Transport::Stdio => server.start_program(net, "server"),
-                Transport::HttpSse => todo!(),
+                Transport::HttpSse => server.start_old_sse(net),
             };
             (up, Streams::Legacy(gets))
         }

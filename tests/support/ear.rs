@@ -18,6 +18,8 @@ pub struct Said {
     pub message: Value,
     /// Raw id of the request on whose own stream it came, where there are such streams.
     pub on: Option<String>,
+    /// It came in an array, as 2025-03-26 has it.
+    pub in_array: bool,
 }
 
 impl Said {
@@ -55,9 +57,16 @@ struct Heard {
 impl Ear {
     pub fn hear(&self, raw: &str, on: Option<&str>) {
         let message = rpc::value(raw.as_bytes()).unwrap_or_else(|e| panic!("{e}: no message: {raw:?}"));
-        assert!(message.is_object(), "one message and no batch: {raw}");
-        let said = Said { raw: raw.to_owned(), message, on: on.map(str::to_owned) };
-        self.0.said.lock().unwrap().push(said);
+        let on = on.map(str::to_owned);
+        let said = |raw: String, message: Value, in_array| {
+            assert!(message.is_object(), "a message is an object: {raw}");
+            Said { raw, message, on: on.clone(), in_array }
+        };
+        let all: Vec<_> = match message {
+            Value::Array(all) => all.into_iter().map(|one| said(one.to_string(), one, true)).collect(),
+            one => vec![said(raw.to_owned(), one, false)],
+        };
+        self.0.said.lock().unwrap().extend(all);
         self.0.more.notify_waiters();
     }
 

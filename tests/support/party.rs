@@ -215,6 +215,35 @@ impl Party {
         }
     }
 
+    /// Sends an array of 2025-03-26; what is answered to its requests is heard.
+    pub async fn send_array(&self, texts: &[String]) {
+        for text in texts {
+            let (id, method) = (rpc::id(text.as_bytes()), rpc::method(text.as_bytes()));
+            if let Some(id) = id {
+                self.note_asked(&id, &method.unwrap_or_default(), None);
+            }
+        }
+        let ask = self.ask("").raw_body(format!("[{}]", texts.join(",")).as_bytes());
+        match &self.way {
+            Way::Modern | Way::Legacy(_) => {
+                let (proxy, state) = (Arc::clone(&self.proxy), Arc::clone(&self.state));
+                let reading = read(proxy, ask, String::new(), self.ear.clone(), state);
+                self.reading.lock().unwrap().insert(texts.join(","), tokio::spawn(reading));
+            }
+            Way::Host(_) | Way::HttpSse(_) => self.say(&ask).await,
+        }
+    }
+
+    /// Sends a notification.
+    pub async fn note(&self, ask: &Ask) {
+        let text = String::from_utf8(ask.clone().notification().body()).unwrap();
+        let ask = match &self.way {
+            Way::Legacy(old) => old.raw(&text),
+            Way::Modern | Way::Host(_) | Way::HttpSse(_) => Ask::old("").raw_body(text.as_bytes()),
+        };
+        self.say(&ask).await;
+    }
+
     /// Sends a request and waits for its answer.
     pub async fn answered(&self, ask: &Ask) -> Said {
         self.send(ask).await;
@@ -305,6 +334,7 @@ impl Party {
         let mut answered: Vec<String> = Vec::new();
         for said in &all {
             let context = format!("{} to a client of {:?}", said.raw, self.era);
+            assert!(!said.in_array || self.era == Era::Legacy("2025-03-26"), "A14.1: no arrays: {context}");
             if said.is_answer() {
                 let id = said.id();
                 let of = asked.iter().find(|asked| asked.id == id);
@@ -366,8 +396,9 @@ impl Party {
     }
 }
 
-/// One request over HTTP, and all that comes in its response.
+/// One request over HTTP (an array has no id), and all that comes in its response.
 async fn read(proxy: Arc<Proxy>, ask: Ask, id: String, ear: Ear, state: Arc<State>) {
+    let on = Some(id.as_str()).filter(|id| !id.is_empty());
     let mut answer = proxy.open(&ask).await;
     if answer.status == 202 {
         let given_up = state.given_up.lock().unwrap().contains(&id);
@@ -377,13 +408,13 @@ async fn read(proxy: Arc<Proxy>, ask: Ask, id: String, ear: Ear, state: Arc<Stat
     state.lost.fetch_or(ask.legacy && answer.status == 404, Ordering::SeqCst);
     if !answer.is_stream() {
         let raw = if answer.status == BUSY { busy(answer).await.0 } else { answer.done().await.raw };
-        ear.hear(&raw, Some(&id));
+        ear.hear(&raw, on);
         return ear.over_on(&id);
     }
     while let Ok(true) = answer.read_on().await {
         while let Some(event) = answer.events.next() {
             if !event.data.is_empty() {
-                ear.hear(&event.data, Some(&id));
+                ear.hear(&event.data, on);
             }
         }
     }
