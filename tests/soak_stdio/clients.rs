@@ -21,11 +21,12 @@ pub async fn client(proxy: Arc<Proxy>, ledger: Arc<Ledger>, seed: u64) {
         0 => Era::Modern,
         _ => Era::Legacy(REVISIONS[choice.below(4) as usize]),
     };
+    let from = Transport::Http;
     choice.pause(5000).await;
     let mut party: Option<Party> = None;
     for step in 0..STEPS {
         if party.as_ref().is_none_or(Party::is_lost) {
-            party = Party::try_join(&proxy, era, Transport::Http, Some(&token)).await.ok();
+            party = Party::try_join(&proxy, era, from, Some(&token)).await.ok();
         }
         let Some(now) = &party else {
             ledger.one(|it| &it.turned_away);
@@ -53,15 +54,16 @@ pub async fn client(proxy: Arc<Proxy>, ledger: Arc<Ledger>, seed: u64) {
 async fn listen(party: &Party, ledger: &Ledger, choice: &mut Choice) {
     let before = changes(party);
     if let Era::Legacy(_) = party.era {
-        if party.open_stream().await {
-            choice.pause(1500).await;
-        }
+        party.open_stream().await;
+        choice.pause(1500).await;
     } else {
         let id = format!("\"l{}\"", ledger.count(|it| &it.calls) * 1000 + choice.below(1000));
         let wanted = r#""notifications":{"toolsListChanged":true,"resourceSubscriptions":["file:///d"]}"#;
         party.send(&party.ask("subscriptions/listen").id(&id).params(wanted)).await;
         choice.pause(1500).await;
-        party.hang_up(&id);
+        if !party.hang_up(&id) {
+            party.cancel(&id).await;
+        }
     }
     for _ in before..changes(party) {
         ledger.one(|it| &it.changes);
@@ -117,7 +119,9 @@ async fn follow(party: &Party, ledger: &Ledger, ask: &Ask, n: u64, choice: &mut 
             }
             1 => {
                 choice.pause(150).await;
-                party.hang_up(&id);
+                if !party.hang_up(&id) {
+                    party.cancel(&id).await;
+                }
             }
             _ => std::future::pending().await,
         }
