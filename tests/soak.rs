@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use support::leftovers::{resident_kib, standing};
 use support::{Ask, Choice, LegacyServer, Net, Proxy, Value, call, json, pass};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
@@ -194,25 +195,6 @@ async fn trouble(net: Net, server: LegacyServer, ledger: Arc<Ledger>, seed: u64)
             server.start(&net);
         }
     }
-}
-
-fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
-}
-
-/// Gauges that are not zero, but for those that only say what the process is.
-fn standing(metrics: &str) -> Vec<String> {
-    let gauges: Vec<&str> = metrics
-        .lines()
-        .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" gauge"))
-        .filter(|name| !name.contains("info") && !name.contains("start_time"))
-        .collect();
-    assert!(!gauges.is_empty());
-    let is_gauge = |line: &&str| gauges.iter().any(|name| line.split(['{', ' ']).next() == Some(*name));
-    let stands = |line: &&str| line.rsplit(' ').next() != Some("0");
-    metrics.lines().filter(is_gauge).filter(stands).map(str::to_owned).collect()
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,6 +11,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use support::leftovers::{resident_kib, standing};
 use support::{Choice, Listens, ModernServer, Net, Proxy, Reply, Seen, Stream, User, Value, modern, pass};
 use tokio::sync::Notify;
 
@@ -209,24 +210,6 @@ async fn trouble(ledger: Arc<Ledger>, listens: Listens, seed: u64) {
             }
         }
     }
-}
-
-fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
-}
-
-/// Gauges that are not zero, but for those that only say what the process is.
-fn standing(metrics: &str) -> Vec<String> {
-    let gauges: Vec<&str> = metrics
-        .lines()
-        .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" gauge"))
-        .filter(|name| !name.contains("info") && !name.contains("start_time"))
-        .collect();
-    let is_gauge = |line: &&str| gauges.iter().any(|name| line.split(['{', ' ']).next() == Some(*name));
-    let stands = |line: &&str| line.rsplit(' ').next() != Some("0");
-    metrics.lines().filter(is_gauge).filter(stands).map(str::to_owned).collect()
 }
 
 #[tokio::test(start_paused = true)]
