@@ -12,12 +12,12 @@ use crate::support::rounds::responses;
 use crate::support::{Call, Era, Said, json, rpc};
 
 /// One call that is asked.
-pub async fn one(stage: &Stage) {
+pub(crate) async fn one(stage: &Stage) {
     tokio::join!(serve(stage, 500), asked(stage, 500));
 }
 
 /// Three at once: each gets its own question, and its own answer (C45).
-pub async fn several(stage: &Stage) {
+pub(crate) async fn several(stage: &Stage) {
     tokio::join!(
         serve(stage, 501),
         serve(stage, 502),
@@ -113,7 +113,7 @@ fn state(round: &Said) -> String {
 
 impl Stage {
     /// Waits for the client's answer to a question of a legacy server.
-    pub async fn answer_to(&self, id: &str) -> crate::support::Value {
+    pub(crate) async fn answer_to(&self, id: &str) -> crate::support::Value {
         for n in 1.. {
             let answers = self.up.wait("response", n).await;
             let found = answers.iter().map(|seen| seen.json()).find(|answer| answer["id"] == id);

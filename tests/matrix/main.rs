@@ -22,11 +22,11 @@ use support::{Era, Transport};
 
 /// One client and one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair {
-    pub client: Era,
-    pub from: Transport,
-    pub server: Era,
-    pub to: Transport,
+pub(crate) struct Pair {
+    pub(crate) client: Era,
+    pub(crate) from: Transport,
+    pub(crate) server: Era,
+    pub(crate) to: Transport,
 }
 
 /// What is done about a cell.

@@ -6,7 +6,7 @@ use crate::stage::{Stage, Streams};
 use crate::support::{Ask, Era, Transport, json, rpc};
 
 /// More than a pipe holds, in both directions, while another call goes on.
-pub async fn long_ones(stage: &Stage) {
+pub(crate) async fn long_ones(stage: &Stage) {
     let (context, party) = (stage.context(), &stage.party);
     let long = "x".repeat(300_000);
     party.send(&party.call("echo", r#"{"n":600}"#).id("60")).await;
@@ -21,7 +21,7 @@ pub async fn long_ones(stage: &Stage) {
 }
 
 /// A message whose sender writes it over many lines is one line where lines are messages.
-pub async fn over_many_lines(stage: &Stage) {
+pub(crate) async fn over_many_lines(stage: &Stage) {
     let (context, party) = (stage.context(), &stage.party);
     if stage.pair.from == Transport::Stdio {
         return;
@@ -35,7 +35,7 @@ pub async fn over_many_lines(stage: &Stage) {
 }
 
 /// An array of a client of 2025-03-26 (A14.1): each of its requests is answered.
-pub async fn arrays(stage: &Stage) {
+pub(crate) async fn arrays(stage: &Stage) {
     let (context, party) = (stage.context(), &stage.party);
     let takes = match (stage.pair.server, stage.pair.to) {
         (Era::Modern, _) => true,
@@ -65,7 +65,7 @@ pub async fn arrays(stage: &Stage) {
 }
 
 /// Over HTTP two requests at once may have one id, if they come from modern clients (C20).
-pub async fn one_id_twice(stage: &Stage) {
+pub(crate) async fn one_id_twice(stage: &Stage) {
     let context = stage.context();
     if (stage.pair.client, stage.pair.from) != (Era::Modern, Transport::Http) {
         return;
@@ -89,7 +89,7 @@ pub async fn one_id_twice(stage: &Stage) {
 }
 
 /// A legacy server that pings is answered, by its client or for it.
-pub async fn pings(stage: &Stage) {
+pub(crate) async fn pings(stage: &Stage) {
     let (context, party) = (stage.context(), &stage.party);
     let Streams::Legacy(gets) = &stage.streams else { return };
     gets.wait(1).await;
@@ -109,7 +109,7 @@ pub async fn pings(stage: &Stage) {
 }
 
 /// Cancellations of what is not there are nobody's business (C23).
-pub async fn of_nothing(stage: &Stage) {
+pub(crate) async fn of_nothing(stage: &Stage) {
     let (context, party) = (stage.context(), &stage.party);
     if (stage.pair.client, stage.pair.from) == (Era::Modern, Transport::Http) {
         return;

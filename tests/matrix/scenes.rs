@@ -6,7 +6,7 @@ use crate::stage::Stage;
 use crate::support::{Era, Transport, json, rpc, within};
 
 /// Lists, a call to the byte, errors of the server's and of the proxy's own.
-pub async fn plain(stage: &Stage) {
+pub(crate) async fn plain(stage: &Stage) {
     let (context, party) = (stage.context(), &stage.party);
     if party.era == Era::Modern {
         let discovered = party.result(&party.ask("server/discover").id(r#""d""#)).await;
@@ -38,7 +38,7 @@ pub async fn plain(stage: &Stage) {
 }
 
 /// Progress under the caller's token, in its own type, and a log message.
-pub async fn on_the_way(stage: &Stage) {
+pub(crate) async fn on_the_way(stage: &Stage) {
     let (context, party) = (stage.context(), &stage.party);
     if let Era::Legacy(_) = party.era {
         let level = party.ask("logging/setLevel").params(r#""level":"info""#).id(r#""level""#);
@@ -75,7 +75,7 @@ pub async fn on_the_way(stage: &Stage) {
 }
 
 /// Calls that are at the server at once, answered in the other order.
-pub async fn in_parallel(stage: &Stage) {
+pub(crate) async fn in_parallel(stage: &Stage) {
     let (context, party) = (stage.context(), &stage.party);
     let calls = [(300, "1"), (301, r#""1""#), (302, r#""\u0032""#)];
     for (n, id) in calls {
@@ -99,7 +99,7 @@ pub async fn in_parallel(stage: &Stage) {
 }
 
 /// A call that the client gives up: its server hears of it, nothing else is touched, and there is no answer.
-pub async fn given_up(stage: &Stage) {
+pub(crate) async fn given_up(stage: &Stage) {
     let (context, party) = (stage.context(), &stage.party);
     party.send(&party.call("echo", r#"{"n":400}"#).id("40")).await;
     party.send(&party.call("echo", r#"{"n":401}"#).id("41")).await;
@@ -125,7 +125,7 @@ pub async fn given_up(stage: &Stage) {
 }
 
 /// The client goes as its transport has it, in the middle of a call.
-pub async fn ends(stage: Stage) {
+pub(crate) async fn ends(stage: Stage) {
     let (context, party) = (stage.context(), &stage.party);
     party.check();
     party.send(&party.call("echo", r#"{"n":900}"#).id("90")).await;
@@ -154,7 +154,7 @@ pub async fn ends(stage: Stage) {
 }
 
 /// The server answers in its own era's way.
-pub fn finish(stage: &Stage, at: &crate::support::Call, text: &str) {
+pub(crate) fn finish(stage: &Stage, at: &crate::support::Call, text: &str) {
     match stage.pair.server {
         Era::Modern => at.completes(text),
         Era::Legacy(_) => at.finish(text),

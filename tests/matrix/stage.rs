@@ -10,24 +10,24 @@ use crate::support::{
     Calls, Era, Gets, LegacyServer, Listens, ModernServer, Net, Party, Proxy, Transport, Upstream, Value,
 };
 
-pub struct Stage {
-    pub pair: Pair,
-    pub net: Net,
-    pub proxy: Arc<Proxy>,
-    pub up: Upstream,
-    pub party: Party,
-    pub calls: Calls,
-    pub streams: Streams,
+pub(crate) struct Stage {
+    pub(crate) pair: Pair,
+    pub(crate) net: Net,
+    pub(crate) proxy: Arc<Proxy>,
+    pub(crate) up: Upstream,
+    pub(crate) party: Party,
+    pub(crate) calls: Calls,
+    pub(crate) streams: Streams,
 }
 
 /// Where the server tells of changes.
-pub enum Streams {
+pub(crate) enum Streams {
     Legacy(Gets),
     Modern(Listens),
 }
 
 impl Stage {
-    pub async fn set(pair: Pair, shield: bool) -> Self {
+    pub(crate) async fn set(pair: Pair, shield: bool) -> Self {
         let (net, calls) = (Net::new(), Calls::new());
         let (up, streams) = server(pair, &net, &calls);
         let target = match pair.to {
@@ -57,13 +57,13 @@ impl Stage {
     }
 
     /// For the words of a test that fails.
-    pub fn context(&self) -> String {
+    pub(crate) fn context(&self) -> String {
         let pair = self.pair;
         format!("{:?} over {:?} to {:?} over {:?}", pair.client, pair.from, pair.server, pair.to)
     }
 
     /// Whether the server learns by a message that a request is given up, and not by the end of a stream.
-    pub fn is_told_of_cancels(&self) -> bool {
+    pub(crate) fn is_told_of_cancels(&self) -> bool {
         match (self.pair.server, self.pair.to) {
             (Era::Modern, Transport::Http) => false,
             (Era::Modern | Era::Legacy(_), _) => true,
@@ -71,7 +71,7 @@ impl Stage {
     }
 
     /// Tells of a change, named as in `Listens::tell`, once somebody can hear it.
-    pub async fn tell(&self, change: &str) {
+    pub(crate) async fn tell(&self, change: &str) {
         match &self.streams {
             Streams::Legacy(gets) => {
                 gets.wait(1).await;

@@ -7,7 +7,7 @@ const TOOLS: &str = "notifications/tools/list_changed";
 const UPDATED: &str = "notifications/resources/updated";
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-pub async fn changes(stage: &Stage) {
+pub(crate) async fn changes(stage: &Stage) {
     match stage.party.era {
         Era::Modern => to_listens(stage).await,
         Era::Legacy(_) => to_a_session(stage).await,

@@ -14,7 +14,7 @@ const PRINCIPALS: u64 = 6;
 const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 const SAMPLED: &str = r#"{"role":"assistant","model":"m","content":{"type":"text","text":"y"}}"#;
 
-pub async fn client(proxy: Arc<Proxy>, ledger: Arc<Ledger>, seed: u64) {
+pub(crate) async fn client(proxy: Arc<Proxy>, ledger: Arc<Ledger>, seed: u64) {
     let mut choice = Choice::of(seed);
     let token = format!("t{}", seed % PRINCIPALS);
     let era = match seed % 3 {

@@ -23,7 +23,7 @@ use support::{Choice, Era, Net, Proxy, pass};
 
 const ROUNDS: u64 = 6;
 /// Clients of a round, a third of them modern.
-const CLIENTS: u64 = 120;
+const CLIENTS: u64 = 100;
 const PROCESSES: usize = 40;
 /// What the process may have grown by between the third round and the last, in KiB; one call in ten that is kept would not
 /// show less.
@@ -31,31 +31,31 @@ const GROWTH: u64 = 8 * 1024;
 
 /// What the server has seen and what the clients have got.
 #[derive(Default)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     /// How often each call of a round was begun, and with the answers of each of its own rounds.
-    pub ran: Mutex<HashMap<String, usize>>,
-    pub calls: AtomicU64,
-    pub answered: AtomicU64,
-    pub failed: AtomicU64,
+    pub(crate) ran: Mutex<HashMap<String, usize>>,
+    pub(crate) calls: AtomicU64,
+    pub(crate) answered: AtomicU64,
+    pub(crate) failed: AtomicU64,
     /// Given up by its client, in words or without.
-    pub left: AtomicU64,
-    pub questions: AtomicU64,
-    pub changes: AtomicU64,
-    pub turned_away: AtomicU64,
+    pub(crate) left: AtomicU64,
+    pub(crate) questions: AtomicU64,
+    pub(crate) changes: AtomicU64,
+    pub(crate) turned_away: AtomicU64,
     /// What failed calls were told, and how often.
-    pub told: Mutex<BTreeMap<String, usize>>,
+    pub(crate) told: Mutex<BTreeMap<String, usize>>,
 }
 
 impl Ledger {
-    pub fn fails(&self, told: &str) {
+    pub(crate) fn fails(&self, told: &str) {
         *self.told.lock().unwrap().entry(told.to_owned()).or_default() += 1;
     }
 
-    pub fn one(&self, counter: fn(&Self) -> &AtomicU64) {
+    pub(crate) fn one(&self, counter: fn(&Self) -> &AtomicU64) {
         counter(self).fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn count(&self, counter: fn(&Self) -> &AtomicU64) -> u64 {
+    pub(crate) fn count(&self, counter: fn(&Self) -> &AtomicU64) -> u64 {
         counter(self).load(Ordering::Relaxed)
     }
 }

@@ -17,7 +17,7 @@ const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 const SILENT: u64 = 97;
 
 /// From now on starting `server` runs this.
-pub fn put(net: &Net, era: Era, ledger: &Arc<Ledger>) {
+pub(crate) fn put(net: &Net, era: Era, ledger: &Arc<Ledger>) {
     match era {
         Era::Legacy(version) => legacy(ledger).version(version).start_program(net, "server"),
         Era::Modern => modern(ledger).start_program(net, "server"),

@@ -1,7 +1,9 @@
 //! A client of either era over any transport; it hears everything that comes, wherever it comes, and all of it is checked.
 //!
-//! Owns how requests, answers and cancellations go out over each transport. Does not own what a test asks or expects, nor the
-//! rules of messages (`shape`, `shape_down`).
+//! Owns how requests, answers and cancellations go out over each transport; `check` looks at what was heard. Does not own what a
+//! test asks or expects.
+
+mod check;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,9 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::task::JoinHandle;
 
-use super::shape_down::{View, answer as is_answer};
-use super::shape_down_asks::question as is_question;
-use super::{Answer, Ask, Ear, Host, Old, OldSse, Proxy, Said, Value, call, rpc, shape};
+use super::{Answer, Ask, Ear, Host, Old, OldSse, Proxy, Said, Value, call, rpc};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
@@ -32,7 +32,6 @@ pub enum Transport {
 pub const CAPS: &str = r#"{"sampling":{},"roots":{}}"#;
 /// A bound of the proxy is reached; the one status of 500 and more that a legacy client gets.
 const BUSY: u16 = 503;
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 pub struct Party {
     pub era: Era,
@@ -326,73 +325,6 @@ impl Party {
             Way::Host(host) => host.end().await,
         }
         true
-    }
-
-    /// Everything heard so far, checked.
-    pub fn check(&self) {
-        let (all, asked) = (self.ear.all(), self.asked.lock().unwrap().clone());
-        let mut answered: Vec<String> = Vec::new();
-        for said in &all {
-            let context = format!("{} to a client of {:?}", said.raw, self.era);
-            assert!(!said.in_array || self.era == Era::Legacy("2025-03-26"), "A14.1: no arrays: {context}");
-            if said.is_answer() {
-                let id = said.id();
-                let of = asked.iter().find(|asked| asked.id == id);
-                let of = of.unwrap_or_else(|| panic!("A14.3: an answer to nothing: {context}"));
-                assert!(said.on.as_ref().is_none_or(|on| *on == id), "on its own stream: {context}");
-                assert!(!answered.contains(&id), "one answer: {context}");
-                answered.push(id);
-                self.check_answer(&of.method, said, &context);
-            } else if said.is_question() {
-                let Era::Legacy(_) = self.era else {
-                    panic!("a modern client is sent no requests: {context}")
-                };
-                is_question(&self.view(), said.brief(), &said.message, &context);
-            } else {
-                self.check_notification(said, &asked, &answered, &context);
-            }
-        }
-    }
-
-    fn view(&self) -> View {
-        let Era::Legacy(version) = self.era else { panic!("a modern client") };
-        View { revision: version.to_owned(), declared: rpc::value(CAPS.as_bytes()).unwrap() }
-    }
-
-    fn check_answer(&self, method: &str, said: &Said, context: &str) {
-        match (self.era, said.message.get("result")) {
-            // What was agreed on may be an earlier revision.
-            (Era::Legacy(_), _) if method == "initialize" => {}
-            (Era::Legacy(_), _) => is_answer(&self.view(), Some(method), &said.message, context),
-            (Era::Modern, Some(result)) => shape::assert_modern_result(method, result),
-            (Era::Modern, None) => shape::assert_modern_error(None, &said.message["error"]),
-        }
-    }
-
-    fn check_notification(&self, said: &Said, asked: &[Asked], answered: &[String], context: &str) {
-        let params = &said.message["params"];
-        if said.brief() == "notifications/progress" {
-            // One that tries again may do so under the same token.
-            let token = |asked: &&Asked| asked.token.as_ref() == Some(&params["progressToken"]);
-            let of: Vec<_> = asked.iter().filter(token).map(|asked| &asked.id).collect();
-            assert!(!of.is_empty(), "A14.4: nobody's token: {context}");
-            assert!(said.on.as_ref().is_none_or(|on| of.contains(&on)), "on its own stream: {context}");
-            assert!(of.iter().any(|id| !answered.contains(id)), "progress after the answer: {context}");
-        }
-        match self.era {
-            Era::Legacy(_) => {
-                assert!(!said.raw.contains("io.modelcontextprotocol/"), "A4: a modern word: {context}");
-                assert!(!said.brief().starts_with("notifications/subscriptions/"), "A2.10: {context}");
-            }
-            Era::Modern => match params["_meta"].get(SUBSCRIPTION) {
-                Some(of) => {
-                    let listens = asked.iter().filter(|asked| asked.method == "subscriptions/listen");
-                    let ids: Vec<Value> = listens.map(|one| rpc::value(one.id.as_bytes()).unwrap()).collect();
-                    assert!(ids.contains(of), "B17: nobody's subscription: {context}");
-                }
-                None => shape::assert_modern_notification(&said.message, context),
-            },
-        }
     }
 }
 
