@@ -199,25 +199,6 @@ mod tests {
     }
 
     #[test]
-    fn a_request_has_an_id_of_its_own() {
-        let of_request = |text: &str| {
-            let mut late = LateId::default();
-            text.as_bytes().chunks(3).for_each(|piece| late.feed(piece));
-            late.of_request().map(|id| String::from_utf8_lossy(id.raw()).into_owned())
-        };
-        let table = [
-            (r#"{"method":"m","params":{"id":2},"jsonrpc":"2.0","id":1}"#, Some("1")),
-            (r#"{"id":"a","params":{},"method":"m"}"#, Some("\"a\"")),
-            (r#"{"id":5,"result":{}}"#, None),
-            (r#"{"id":5,"id":5,"method":"m"}"#, None),
-            (r#"{"method":"m"}"#, None),
-        ];
-        for (text, expected) in table {
-            assert_eq!(of_request(text).as_deref(), expected, "{text}");
-        }
-    }
-
-    #[test]
     fn an_id_without_end_is_none() {
         assert_eq!(found(&format!(r#"{{"id":"{}","result":{{}}}}"#, "x".repeat(5000)), 100), None);
     }
