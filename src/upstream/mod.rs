@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
-use transport::{NoEndpoint, SendError, Transport, TransportBuildError};
+use transport::{NoEndpoint, Phase, SendError, Transport, TransportBuildError};
 
 pub use asking::Asking;
 pub use reply::UpstreamBody;
@@ -194,6 +194,12 @@ fn unsent(error: &SendError) -> Fault {
         }
         SendError::Broken { .. } => Fault::bad_gateway(
             "the connection to the upstream server broke before an answer; the request may have run",
+        ),
+        SendError::Timeout { phase: Phase::Start, after } => Fault::new(
+            FaultKind::Timeout,
+            format!(
+                "the upstream server's process has said nothing within {after:?} of its start (timeouts.start)"
+            ),
         ),
         SendError::Timeout { .. } => {
             Fault::new(FaultKind::Timeout, "the upstream server did not answer in time")

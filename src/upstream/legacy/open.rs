@@ -6,6 +6,7 @@
 
 use super::super::Shared;
 use super::super::reply::{Messages, NoAnswer, Refusal, Reply};
+use super::super::transport::SendError;
 use super::attribution::{Bounds, Floor, Style};
 use super::listeners::Listeners;
 use super::question;
@@ -172,7 +173,7 @@ async fn greet<'a>(
         .transport
         .open(shared.opening(), head, request)
         .await
-        .map_err(|error| super::super::send_fault(&shared.settings.name, &error))?;
+        .map_err(|error| not_opened(shared, &error))?;
     let id = response.headers().get(headers::MCP_SESSION_ID).cloned();
     let credential = shared.heads.credential(&opener.headers);
     let goodbye =
@@ -210,6 +211,16 @@ async fn greet<'a>(
         goodbye.revision = Some(initialized.revision);
     }
     Ok(Greeted { id, initialized, unused })
+}
+
+fn not_opened(shared: &Shared, error: &SendError) -> Fault {
+    let fault = super::super::send_fault(&shared.settings.name, error);
+    match error {
+        SendError::Ended { what } => {
+            Fault::bad_gateway(format!("{what} ended before it answered `initialize`"))
+        }
+        _ => fault,
+    }
 }
 
 /// A session that the server may have and nobody uses yet: ended there unless it is taken out, also where its opener

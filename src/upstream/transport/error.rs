@@ -60,6 +60,8 @@ pub enum SendError {
 pub enum Phase {
     /// TCP and TLS; nothing was sent.
     Connect,
+    /// From the start of a process to its first message; nothing but `initialize` was sent.
+    Start,
     /// From the request to the head of the response.
     Response,
 }
@@ -114,6 +116,7 @@ impl std::fmt::Display for Phase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Connect => "connecting",
+            Self::Start => "the start of the server's process",
             Self::Response => "the response",
         })
     }
@@ -132,7 +135,7 @@ impl SendError {
             | Self::Endpoint(_) => true,
             Self::Broken { .. } | Self::Ended { .. } | Self::TooLarge => false,
             Self::Timeout { phase, .. } => match phase {
-                Phase::Connect => true,
+                Phase::Connect | Phase::Start => true,
                 Phase::Response => false,
             },
             Self::Redirect(refusal) => match refusal {

@@ -40,6 +40,8 @@ use stream::Stream;
 /// Why an attempt gave no outcome.
 enum Trouble {
     Lost,
+    /// The session was lost before the call's turn in it came.
+    LostWaiting,
     /// How the call ended if it turns out that the era is what it was.
     OtherEra(Outcome),
     Fault(Fault),
@@ -127,21 +129,20 @@ async fn attempts(legacy: &Arc<Legacy>, turn: &mut Turn, watch: &Watch, sent: &m
                 let call = turn.call.clone();
                 return End::Outcome(Outcome::Replan(Box::new(Replan { call, otherwise })));
             }
-            Err(Trouble::Again) => false,
-            Err(Trouble::Lost) => true,
+            Err(Trouble::Again) => None,
+            Err(Trouble::Lost) => Some(true),
+            Err(Trouble::LostWaiting) => Some(false),
         };
         // The server has refused it, so there is nothing to cancel.
         sent.number = None;
-        if !lost {
-            continue;
-        }
+        let Some(refused) = lost else { continue };
         legacy.pool.lost(&mut sent.lease);
-        if renewed {
+        if refused && renewed {
             return End::Outcome(Outcome::Fault(Fault::bad_gateway(
                 "the upstream server lost the session again right after a new one",
             )));
         }
-        renewed = true;
+        renewed |= refused;
         match Box::pin(legacy.lease(&turn.call)).await {
             Ok(lease) => {
                 sent.lease = lease;
@@ -163,7 +164,7 @@ async fn seat(legacy: &Legacy, session: &Session, call: &Call) -> Result<Option<
     }
     let shared = &legacy.shared;
     Box::pin(session.seat(shared.settings.timeouts.stream)).await.map_err(|none| match none {
-        NoSeat::Lost => Trouble::Lost,
+        NoSeat::Lost => Trouble::LostWaiting,
         NoSeat::Full => {
             shared.metrics.limit(UpstreamLimit::WaitingCalls);
             tracing::warn!(

@@ -113,8 +113,8 @@ async fn in_session(legacy: &Arc<Legacy>, feed: &Arc<Feed>, call: &Call, lease: 
     let session = lease.session();
     let key = session.key.as_ref();
     let asker = Asker { legacy, session, principal: call.principal, headers: &call.headers };
-    // A session whose client can be asked has its stream followed anyway; one that is lost is told of by `lost`.
-    let stands = session.can_be_asked();
+    // Where the session has its stream followed anyway, it is not followed twice; one that is lost is told of by `lost`.
+    let stands = super::stand::stands(legacy, session);
     let mut stream = pin!(async {
         let told = mirror(session, feed);
         if stands {

@@ -12,11 +12,15 @@ use super::stream;
 use crate::exchange::Call;
 use std::sync::Arc;
 
+/// Whether the stream is followed as long as the session lasts.
+pub(super) fn stands(legacy: &Legacy, session: &Session) -> bool {
+    session.can_be_asked() || legacy.shared.transport.is_channel()
+}
+
 /// Has the session's stream followed from its first use on, in the name of the one who uses it: the session is of one
 /// principal.
 pub(in super::super) fn attend(legacy: &Arc<Legacy>, session: &Arc<Session>, call: &Call) {
-    let wanted = session.can_be_asked() || legacy.shared.transport.is_channel();
-    if !wanted || !session.line.claim() {
+    if !stands(legacy, session) || !session.line.claim() {
         return;
     }
     let standing = Standing(session.clone());

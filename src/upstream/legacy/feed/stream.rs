@@ -87,6 +87,10 @@ pub(super) async fn follow(asker: &Asker<'_>, line: &Line) {
                 let _counted = asker.legacy.shared.metrics.stream(StreamKind::UpstreamGet);
                 let since = Instant::now();
                 let broken = read(asker, &mut messages).await;
+                if asker.legacy.shared.transport.is_channel() {
+                    // It ends with the session alone.
+                    return;
+                }
                 from.last_event = match broken {
                     None | Some(Break::Body) => messages.resumption().map(|(id, _)| id),
                     // It would be the same again.

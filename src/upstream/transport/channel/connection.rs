@@ -12,9 +12,10 @@ use super::super::http::Speaker;
 use super::super::pipe::{Inbox, Pipe, Trouble};
 use super::rename::{self, Addressee, Renamed, Token};
 use super::stream::{ChannelBody, End, Head, Room, Standing, Step, Tail, queue};
-use super::{Host, Kind};
+use super::{Host, Kind, Use};
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::UpstreamMetrics;
+use crate::translate::discover;
 use crate::wire::headers::{EVENT_STREAM, JSON};
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{self, Id, Message, Notification, Reply, Request, Response as Answer, code};
@@ -77,6 +78,9 @@ struct State {
     probed: bool,
     /// It has answered anything but the probe.
     answered: bool,
+    born: Instant,
+    /// Any message has come.
+    heard: bool,
     used: Instant,
     strays: Strays,
 }
@@ -173,6 +177,8 @@ impl Connection {
             opening: None,
             probed: false,
             answered: false,
+            born: Instant::now(),
+            heard: false,
             used: Instant::now(),
             strays: Strays::default(),
         };
@@ -268,14 +274,23 @@ impl Connection {
         notification: &Notification,
         headers: &HeaderMap,
     ) -> Result<(), NoAnswer> {
-        self.say(Payload::from(notification.text.clone()), headers).await?;
-        if let Addressee::Cancelled(id) = rename::addressee(notification) {
-            let waiting = self.lock().remove(&key(id));
-            if let Some(waiting) = waiting {
-                waiting.tail.without_answer();
+        let Addressee::Cancelled(id) = rename::addressee(notification) else {
+            return self.say(Payload::from(notification.text.clone()), headers).await;
+        };
+        let waiting = {
+            let mut state = self.lock();
+            let waiting = state.remove(&key(id));
+            if waiting.is_none() && state.mode == Mode::Legacy(Speaker::Client) {
+                // It has its answer, or never was: the server need not hear of it (C23).
+                return Ok(());
             }
+            waiting
+        };
+        let said = self.say(Payload::from(notification.text.clone()), headers).await;
+        if let Some(waiting) = waiting {
+            waiting.tail.without_answer();
         }
-        Ok(())
+        said
     }
 
     /// Hands one message over as it is.
@@ -288,7 +303,13 @@ impl Connection {
             }
             state.used = Instant::now();
         }
-        Ok(pipe.send(text, headers).await?)
+        match pipe.send(text, headers).await {
+            // It is about to be over, and nothing has been read.
+            Err(Trouble::Send(SendError::Unsent { .. })) if self.setting.kind == Kind::Process => {
+                Err(NoAnswer::Over)
+            }
+            sent => Ok(sent?),
+        }
     }
 
     /// The stream of the session, in the place of one that is open already.
@@ -329,6 +350,12 @@ impl Connection {
         self.lock().mode
     }
 
+    /// For how long it has been there without a word; `None` once a message has come.
+    pub(super) fn silent(&self) -> Option<Duration> {
+        let state = self.lock();
+        (!state.heard).then(|| state.born.elapsed())
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.lock().place.is_none()
     }
@@ -360,7 +387,8 @@ impl Connection {
         if state.place.is_none() || self.pipe.get().is_none() {
             return Err(NoAnswer::Over);
         }
-        if asked.iter().any(|(key, _)| state.pending.contains_key(key)) {
+        let twice = |at: usize, key: &Bytes| asked[..at].iter().any(|(other, _)| other == key);
+        if asked.iter().enumerate().any(|(at, (key, _))| state.pending.contains_key(key) || twice(at, key)) {
             return Err(NoAnswer::Duplicate);
         }
         state.used = Instant::now();
@@ -543,6 +571,16 @@ impl State {
         Some(waiting)
     }
 
+    /// The request that an answer of this id is for. Numbers of ours are unambiguous as texts too (C17).
+    fn answered_under(&mut self, id: &Bytes) -> Option<Waiting> {
+        let waiting = self.remove(id);
+        if waiting.is_some() || self.mode == Mode::Legacy(Speaker::Client) {
+            return waiting;
+        }
+        let digits = id.strip_prefix(b"\"").and_then(|id| id.strip_suffix(b"\""))?;
+        digits.iter().all(u8::is_ascii_digit).then(|| self.remove(&Bytes::copy_from_slice(digits))).flatten()
+    }
+
     /// The newest request that waits.
     fn newest(&self) -> Option<&Waiting> {
         self.pending.values().max_by_key(|waiting| waiting.asked.serial)
@@ -594,7 +632,14 @@ impl Inbox for Arc<Connection> {
             told.end(End::Done);
         }
         if let Some(host) = self.host.upgrade() {
-            host.ended(self, answered || probed);
+            host.ended(
+                self,
+                match (answered, probed) {
+                    (true, _) => Use::Answered,
+                    (false, true) => Use::Probed,
+                    (false, false) => Use::None,
+                },
+            );
         }
     }
 }
@@ -609,6 +654,7 @@ impl Connection {
     }
 
     fn message(self: &Arc<Self>, message: Message) {
+        self.lock().heard = true;
         match message {
             Message::Response(answer) => self.answer(answer),
             Message::Notification(notification) => self.notification(&notification),
@@ -629,9 +675,9 @@ impl Connection {
                 None if error.is_some() => state.opening.clone().or_else(|| state.probe()),
                 None => None,
             };
-            let waiting = id.as_ref().and_then(|id| state.remove(id));
+            let waiting = id.as_ref().and_then(|id| state.answered_under(id));
             state.answered |= waiting.as_ref().is_some_and(|waiting| !waiting.asked.probes);
-            if waiting.as_ref().is_some_and(|waiting| waiting.asked.probes && error.is_none()) {
+            if waiting.as_ref().is_some_and(|waiting| waiting.asked.probes) && offers_modern(&answer) {
                 // It answers modern requests: it is nobody's to initialize.
                 state.mode = Mode::Modern;
             }
@@ -694,10 +740,15 @@ impl Connection {
                 return end_of_listen(waiting);
             }
             (Addressee::None, Mode::Modern | Mode::Untold) => {
-                let waiting = if notification.method == "notifications/message" {
-                    state.logged()
-                } else {
-                    state.newest().filter(|_| state.pending.len() == 1)
+                let waiting = match notification.method.as_str() {
+                    "notifications/message" => state.logged(),
+                    // Of a subscription that it does not name.
+                    "notifications/tools/list_changed"
+                    | "notifications/prompts/list_changed"
+                    | "notifications/resources/list_changed"
+                    | "notifications/resources/updated"
+                    | "notifications/subscriptions/acknowledged" => None,
+                    _ => state.newest().filter(|one| state.pending.len() == 1 && !one.asked.listens),
                 };
                 waiting.is_some_and(|waiting| waiting.tail.offer(notification.text.clone(), room))
             }
@@ -785,6 +836,14 @@ impl State {
     /// The key of a probe that waits.
     fn probe(&self) -> Option<Bytes> {
         self.pending.iter().find(|(_, waiting)| waiting.asked.probes).map(|(key, _)| key.clone())
+    }
+}
+
+/// Whether it is a discover result of a modern server.
+pub(super) fn offers_modern(answer: &Answer) -> bool {
+    match &answer.reply {
+        Reply::Result(body) => discover::offers_modern(answer, body) == Some(true),
+        Reply::Error(_) => false,
     }
 }
 

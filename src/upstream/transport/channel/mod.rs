@@ -22,7 +22,7 @@ pub use stream::Room;
 
 use super::body::Body;
 use super::either::Channels;
-use super::error::SendError;
+use super::error::{Phase, SendError};
 use super::http::{RequestHead, Speaker};
 use super::pipe::{Open, Trouble};
 use crate::config;
@@ -34,7 +34,7 @@ use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{self, Id, Message, Request, Response as Answer, code};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
-use connection::{Answered, Connection, Mode, NoAnswer, Setting, accepted};
+use connection::{Answered, Connection, Mode, NoAnswer, Setting, accepted, offers_modern};
 use dashmap::DashMap;
 use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
@@ -65,12 +65,23 @@ impl Kind {
     }
 }
 
+/// Of what use a channel has been.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    None,
+    /// It was asked nothing but the probe.
+    Probed,
+    Answered,
+}
+
 /// See the module.
 pub struct Host {
     open: Arc<dyn Open>,
     setting: Setting,
     /// `timeouts.request`
     response_limit: Duration,
+    /// From its start to its first message.
+    start: Duration,
     /// How long a channel that is to make room may take to end.
     farewell: Duration,
     idle: Duration,
@@ -79,7 +90,7 @@ pub struct Host {
     starts: Starts,
     /// What session ids of this host begin with.
     mark: String,
-    sessions: DashMap<String, Arc<Connection>>,
+    sessions: DashMap<String, (Principal, Arc<Connection>)>,
     /// Channels without a session, by whom they serve. One is opened by one request for all.
     modern: Mutex<HashMap<Principal, Arc<AsyncMutex<Option<Arc<Connection>>>>>>,
     /// The answer to a probe that came when nobody waited for it any more.
@@ -113,6 +124,7 @@ impl Host {
             open,
             setting,
             response_limit: settings.timeouts.request,
+            start: settings.timeouts.start,
             farewell: settings.timeouts.stop * 3,
             idle: settings.session.idle,
             max,
@@ -254,7 +266,7 @@ impl Host {
 
     /// The channel of the principal's requests without a session.
     async fn modern_channel(&self, headers: &HeaderMap) -> Result<Arc<Connection>, Trouble> {
-        let principal = Principal::of(headers.get(AUTHORIZATION));
+        let principal = principal(headers);
         let slot = {
             let mut modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
             modern.entry(principal).or_default().clone()
@@ -289,7 +301,7 @@ impl Host {
             Ok(channel) => Unclaimed { channel, claimed: false },
             Err(trouble) => return refused(trouble),
         };
-        let mut answered = opened.channel.legacy(request, &head.headers).await;
+        let mut answered = self.first(&opened.channel, request, head).await;
         let ended = matches!(answered, Err(NoAnswer::Over | NoAnswer::Send(SendError::Ended { .. })));
         if ended && opened.channel.was_probed() {
             // The probe may have ended it, and nothing has been said in it but that (A15.1).
@@ -297,7 +309,7 @@ impl Host {
                 Ok(channel) => channel,
                 Err(trouble) => return refused(trouble),
             };
-            answered = opened.channel.legacy(request, &head.headers).await;
+            answered = self.first(&opened.channel, request, head).await;
         }
         let Ok(Answered { mut response, error: false }) = answered else {
             return self.settle(answered, &head.headers, Some(&request.id));
@@ -307,11 +319,30 @@ impl Host {
             response.headers_mut().insert(HeaderName::from_static(MCP_SESSION_ID), value);
         }
         opened.claimed = true;
-        self.sessions.insert(id, opened.channel.clone());
+        self.sessions.insert(id, (principal(&head.headers), opened.channel.clone()));
         if opened.channel.is_over() {
             self.forget(&opened.channel);
         }
         Ok(response)
+    }
+
+    /// Sends `initialize`. A process that has to start has its time from its start to its first word.
+    async fn first(
+        &self,
+        channel: &Arc<Connection>,
+        request: &Request,
+        head: &RequestHead,
+    ) -> Result<Answered, NoAnswer> {
+        let mut answered = pin!(channel.legacy(request, &head.headers));
+        if let (Kind::Process, Some(silent)) = (self.setting.kind, channel.silent())
+            && let Ok(answered) = timeout(self.start.saturating_sub(silent), &mut answered).await
+        {
+            return answered;
+        }
+        if self.setting.kind == Kind::Process && channel.silent().is_some() {
+            return Err(NoAnswer::Send(SendError::Timeout { phase: Phase::Start, after: self.start }));
+        }
+        answered.await
     }
 
     async fn start_legacy(&self, head: &RequestHead) -> Result<Arc<Connection>, Trouble> {
@@ -362,20 +393,23 @@ impl Host {
     fn all(&self) -> Vec<Arc<Connection>> {
         let modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
         let open = modern.values().filter_map(|slot| slot.try_lock().ok()?.clone());
-        open.chain(self.sessions.iter().map(|entry| entry.value().clone()))
+        open.chain(self.sessions.iter().map(|entry| entry.value().1.clone()))
             .filter(|channel| !channel.is_over())
             .collect()
     }
 
+    /// The session that the request names, if it is its principal's: behind a channel nobody else looks at who comes
+    /// (invariant 2).
     fn session(&self, headers: &HeaderMap) -> Option<Arc<Connection>> {
-        let id = session_id(headers)?;
-        self.sessions.get(id).map(|entry| entry.value().clone()).filter(|channel| !channel.is_over())
+        let entry = self.sessions.get(session_id(headers)?)?;
+        let (owner, channel) = entry.value();
+        (*owner == principal(headers) && !channel.is_over()).then(|| channel.clone())
     }
 
     fn delete(&self, headers: &HeaderMap) -> Response<Body> {
-        let session = session_id(headers).and_then(|id| self.sessions.remove(id));
-        match session {
-            Some((_, channel)) => {
+        match self.session(headers) {
+            Some(channel) => {
+                self.forget(&channel);
                 channel.end();
                 let mut response = accepted();
                 *response.status_mut() = StatusCode::NO_CONTENT;
@@ -403,18 +437,19 @@ impl Host {
         }
     }
 
-    /// A channel is over. `useful`: it has answered, or it was asked nothing but the probe.
-    fn ended(&self, channel: &Arc<Connection>, useful: bool) {
-        match self.setting.kind {
-            Kind::Process if !useful => self.starts.failed(),
-            Kind::Process => self.starts.worked(),
-            Kind::EventStream => {}
+    /// A channel is over.
+    fn ended(&self, channel: &Arc<Connection>, useful: Use) {
+        match (self.setting.kind, useful) {
+            (Kind::Process, Use::Answered) => self.starts.worked(),
+            (Kind::Process, Use::None) => self.starts.failed(),
+            // What ends at the probe may serve well without it.
+            (Kind::Process, Use::Probed) | (Kind::EventStream, _) => {}
         }
         self.forget(channel);
     }
 
     fn forget(&self, channel: &Arc<Connection>) {
-        self.sessions.retain(|_, other| !Arc::ptr_eq(other, channel));
+        self.sessions.retain(|_, (_, other)| !Arc::ptr_eq(other, channel));
         let mut modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
         // One that is being opened is locked, and stays.
         modern.retain(|_, slot| {
@@ -425,7 +460,7 @@ impl Host {
 
     /// The answer to a probe has come when nobody waited for it any more.
     fn late(&self, channel: &Arc<Connection>, answer: Answer) {
-        if matches!(answer.reply, jsonrpc::Reply::Result(_)) {
+        if offers_modern(&answer) {
             tracing::info!(upstream = %self.setting.upstream, "the server has answered server/discover after all");
             channel.becomes_modern();
             *self.late.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
@@ -479,6 +514,10 @@ async fn reap(host: Weak<Host>) {
             }
         }
     }
+}
+
+fn principal(headers: &HeaderMap) -> Principal {
+    Principal::of(headers.get(AUTHORIZATION))
 }
 
 fn session_id(headers: &HeaderMap) -> Option<&str> {
