@@ -5,9 +5,8 @@
 //! written.
 
 use crate::wire::payload::Payload;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Semaphore, mpsc};
-use tokio_util::sync::CancellationToken;
 
 /// Bytes that wait at most, where a message may be that long; a longer one waits until it is alone. More would only be
 /// memory: a server that reads slowly is not read faster for it.
@@ -25,15 +24,14 @@ pub(super) struct Closed;
 pub(super) struct Queue {
     room: Arc<Semaphore>,
     all: usize,
-    lines: mpsc::UnboundedSender<Line>,
-    closed: CancellationToken,
+    /// `None` once it is closed.
+    lines: Mutex<Option<mpsc::UnboundedSender<Line>>>,
 }
 
 /// The way out.
 pub(super) struct Queued {
     room: Arc<Semaphore>,
     lines: mpsc::UnboundedReceiver<Line>,
-    closed: CancellationToken,
 }
 
 /// A message without its line end.
@@ -47,9 +45,9 @@ impl Queue {
     pub(super) fn new(message_bytes: usize) -> (Arc<Self>, Queued) {
         let all = message_bytes.clamp(LEAST, BYTES);
         let (lines, queued) = mpsc::unbounded_channel();
-        let (room, closed) = (Arc::new(Semaphore::new(all)), CancellationToken::new());
-        let queued = Queued { room: room.clone(), lines: queued, closed: closed.clone() };
-        (Arc::new(Self { room, all, lines, closed }), queued)
+        let room = Arc::new(Semaphore::new(all));
+        let queued = Queued { room: room.clone(), lines: queued };
+        (Arc::new(Self { room, all, lines: Mutex::new(Some(lines)) }), queued)
     }
 
     pub(super) async fn push(&self, text: Payload) -> Result<(), Closed> {
@@ -57,25 +55,22 @@ impl Queue {
         let room = text.len().clamp(LEAST, self.all);
         let taken = u32::try_from(room).map_err(|_| Closed)?;
         self.room.acquire_many(taken).await.map_err(|_| Closed)?.forget();
-        self.lines.send(Line { text, room }).map_err(|_| Closed)
+        self.lines().as_ref().and_then(|lines| lines.send(Line { text, room }).ok()).ok_or(Closed)
     }
 
     pub(super) fn close(&self) {
         self.room.close();
-        self.closed.cancel();
+        *self.lines() = None;
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Option<mpsc::UnboundedSender<Line>>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Queued {
-    /// Waits for lines and takes at most `count`; none are left where there are none.
+    /// Waits for lines and takes at most `count`; none where the queue is closed and empty.
     pub(super) async fn take(&mut self, lines: &mut Vec<Line>, count: usize) {
-        if !self.lines.is_closed() {
-            tokio::select! {
-                biased;
-                taken = self.lines.recv_many(lines, count) => if taken > 0 { return },
-                () = self.closed.cancelled() => self.lines.close(),
-            }
-        }
         self.lines.recv_many(lines, count).await;
     }
 

@@ -5,8 +5,10 @@
 
 use super::lines::{Line, Lines};
 use crate::net::Reads;
+use crate::shutdown::Dormant;
 use crate::upstream::transport::pipe::Inbox;
 use futures_util::FutureExt;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::io::AsyncReadExt;
 use tokio::task::unconstrained;
@@ -16,11 +18,12 @@ use tokio_util::sync::CancellationToken;
 const LAST_READS: usize = 64;
 
 pub(super) async fn read(mut stdout: Reads, limit: usize, inbox: Arc<dyn Inbox>, enough: CancellationToken) {
+    let mut enough = pin!(Dormant::new(enough.cancelled()));
     let mut lines = Lines::new(limit);
     loop {
         let read = tokio::select! {
             biased;
-            () = enough.cancelled() => break,
+            () = &mut enough => break,
             read = stdout.read_buf(lines.room()) => read,
         };
         // An error is as much of an end as the end is.

@@ -5,10 +5,12 @@
 //! a server writes there is the operator's: no client sees any of it. Cases C53, C56.
 
 use crate::net::Reads;
+use crate::shutdown::Dormant;
 use crate::telemetry::metrics::UpstreamMetrics;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt::Write;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -28,11 +30,12 @@ const LAST_CHARS: usize = 300;
 
 /// Reads to the end of the stream, or until it has been enough; the last lines.
 pub(super) async fn read(mut stderr: Reads, mut log: Log, enough: CancellationToken) -> Vec<String> {
+    let mut enough = pin!(Dormant::new(enough.cancelled()));
     let mut piece = vec![0; 8 * 1024];
     loop {
         let read = tokio::select! {
             biased;
-            () = enough.cancelled() => break,
+            () = &mut enough => break,
             read = stderr.read(&mut piece) => read,
             () = sleep_until(log.until), if log.left_out > 0 => {
                 log.window();

@@ -15,18 +15,30 @@ use tokio::io::AsyncWriteExt;
 /// Lines that are written together at most.
 const LINES: usize = 64;
 
-/// A part up to this length is copied beside the others.
+/// Lines of so many bytes together are always copied: that costs less than to keep their parts apart.
+const JOINED: usize = 16 * 1024;
+
+/// Among longer ones, a part up to this length is copied beside the others.
 const SHORT: usize = 4 * 1024;
 
 /// `Ok` if the queue was closed and all in it has been written.
 pub(super) async fn write(mut stdin: Writes, mut queued: Queued) -> io::Result<()> {
-    let mut lines = Vec::new();
+    let (mut lines, mut joined) = (Vec::new(), Vec::new());
     loop {
         queued.take(&mut lines, LINES).await;
         if lines.is_empty() {
             return Ok(());
         }
-        stdin.write_all_buf(&mut Batch::of(&lines)).await?;
+        if lines.iter().map(|line| line.text.len()).sum::<usize>() <= JOINED {
+            joined.clear();
+            for line in &lines {
+                line.text.parts().iter().for_each(|part| joined.extend_from_slice(part));
+                joined.push(b'\n');
+            }
+            stdin.write_all(&joined).await?;
+        } else {
+            stdin.write_all_buf(&mut Batch::of(&lines)).await?;
+        }
         stdin.flush().await?;
         queued.written(&mut lines);
     }
