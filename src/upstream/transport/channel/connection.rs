@@ -76,7 +76,7 @@ struct State {
     /// The key of an `initialize` that waits.
     opening: Option<Bytes>,
     probed: bool,
-    /// It has answered anything but the probe.
+    /// It has answered anything but the probe, or told of a subscription.
     answered: bool,
     born: Instant,
     /// Any message has come.
@@ -705,6 +705,8 @@ impl Connection {
         let room = self.setting.room;
         let addressee = rename::addressee(notification);
         let mut state = self.lock();
+        // A listen has no other answer for as long as it lasts.
+        state.answered |= matches!(addressee, Addressee::Subscription(_));
         let taken = match (addressee, state.mode) {
             (Addressee::Progress(token), mode) => {
                 let waiting = state.tokens.get(&key(token)).and_then(|id| state.pending.get(id));
