@@ -87,7 +87,7 @@ async fn serve(loaded: config::Loaded) -> Exit {
         .config
         .upstreams
         .iter()
-        .map(|upstream| (upstream.name.clone(), upstream.path.clone(), upstream.target.to_string()))
+        .map(|up| (up.name.clone(), up.path.clone(), up.sse_path.clone(), up.target.to_string()))
         .collect();
     let (app, _logging) = match start(loaded).await {
         Ok(started) => started,
@@ -99,8 +99,13 @@ async fn serve(loaded: config::Loaded) -> Exit {
     };
     let scheme = if sockets.clients.is_tls() { "https" } else { "http" };
     let address = sockets.clients.local_addr();
-    for (name, path, target) in upstreams {
+    for (name, path, sse_path, target) in upstreams {
         tracing::info!("serving {scheme}://{address}{path} for upstream {name} at {target}");
+        if let Some(path) = sse_path {
+            tracing::info!(
+                "serving {scheme}://{address}{path} for clients of the old HTTP+SSE, for upstream {name}"
+            );
+        }
     }
     if let Some(admin) = &sockets.admin {
         tracing::info!("serving metrics at http://{}/metrics", admin.local_addr());

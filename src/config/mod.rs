@@ -43,13 +43,11 @@ pub use flags::{
 pub use load::{Loaded, load_any, load_file, load_one};
 pub use mcp_servers::{load_mcp_server, load_mcp_servers};
 pub use secrets::{Secret, SessionKey};
+pub use target::Command;
 
-use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
-
-use sha2::{Digest, Sha256};
 
 use crate::wire::log_level::LogLevel;
 use crate::wire::version::LegacyRevision;
@@ -216,43 +214,6 @@ pub enum Target {
     Command(Command),
 }
 
-/// `command`, `args`, `env`, `inherit_env` and `cwd`: a program to start. No shell reads any of it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Command {
-    /// A path, or a name that is looked for in `PATH`.
-    pub program: OsString,
-    pub args: Vec<OsString>,
-    /// Variables set for it, over those that it inherits.
-    pub env: Vec<(String, Secret)>,
-    /// Names of variables of this process that it inherits besides the short list that every program needs (C57).
-    pub inherit_env: Vec<String>,
-    /// Where it runs; `None`: where this process runs.
-    pub cwd: Option<PathBuf>,
-}
-
-impl Command {
-    /// The program's name and a hash of all that makes the command what it is, secrets included: what is learnt of a server is
-    /// kept under it.
-    pub fn fingerprint(&self) -> String {
-        let mut hash = Sha256::new();
-        let mut add = |part: &[u8]| {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        };
-        add(self.program.as_encoded_bytes());
-        self.args.iter().for_each(|arg| add(arg.as_encoded_bytes()));
-        add(b"env");
-        for (name, value) in &self.env {
-            add(name.as_bytes());
-            add(value.expose().as_bytes());
-        }
-        add(self.cwd.as_ref().map_or(&b""[..], |cwd| cwd.as_os_str().as_encoded_bytes()));
-        let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        let name = Path::new(&self.program).file_name().unwrap_or(&self.program);
-        format!("stdio:{}:{hash}", name.to_string_lossy())
-    }
-}
-
 impl Upstream {
     /// How long the opening of a session may take: a process has to start first.
     pub fn opening(&self) -> Duration {
@@ -260,19 +221,6 @@ impl Upstream {
             Target::Command(_) => self.timeouts.start.max(self.timeouts.initialize),
             Target::Http(_) | Target::Demo => self.timeouts.initialize,
         }
-    }
-}
-
-/// Arguments may hold secrets as well.
-impl std::fmt::Debug for Command {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Command")
-            .field("program", &self.program)
-            .field("args", &format_args!("{} of them", self.args.len()))
-            .field("env", &self.env)
-            .field("inherit_env", &self.inherit_env)
-            .field("cwd", &self.cwd)
-            .finish()
     }
 }
 

@@ -1,11 +1,12 @@
 //! What an upstream is: the URL of a server and how it is spoken to, or the command that starts one.
 //!
-//! Owns which settings go with which of the two, and the checks of a command. Does not own the grammar of URLs and paths
+//! Owns the validated command, which settings go with which of the two, and the checks of them. Does not own the grammar of URLs and paths
 //! (`net`), nor the starting (`crate::net`).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
 use toml::Value;
 
 use super::error::ConfigError;
@@ -13,7 +14,57 @@ use super::raw;
 use super::secrets::env_value;
 use super::substitute::below;
 use super::values::{Table, text};
-use super::{Command, EraSetting, HttpTransport, Secret, Target, net};
+use super::{EraSetting, HttpTransport, Secret, Target, net};
+
+/// `command`, `args`, `env`, `inherit_env` and `cwd`: a program to start. No shell reads any of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Command {
+    /// A path, or a name that is looked for in `PATH`.
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    /// Variables set for it, over those that it inherits.
+    pub env: Vec<(String, Secret)>,
+    /// Names of variables of this process that it inherits besides the short list that every program needs (C57).
+    pub inherit_env: Vec<String>,
+    /// Where it runs; `None`: where this process runs.
+    pub cwd: Option<PathBuf>,
+}
+
+impl Command {
+    /// The program's name and a hash of all that makes the command what it is, secrets included: what is learnt of a server is
+    /// kept under it.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |part: &[u8]| {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        };
+        add(self.program.as_encoded_bytes());
+        self.args.iter().for_each(|arg| add(arg.as_encoded_bytes()));
+        add(b"env");
+        for (name, value) in &self.env {
+            add(name.as_bytes());
+            add(value.expose().as_bytes());
+        }
+        add(self.cwd.as_ref().map_or(&b""[..], |cwd| cwd.as_os_str().as_encoded_bytes()));
+        let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = Path::new(&self.program).file_name().unwrap_or(&self.program);
+        format!("stdio:{}:{hash}", name.to_string_lossy())
+    }
+}
+
+/// Arguments may hold secrets as well.
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Command")
+            .field("program", &self.program)
+            .field("args", &format_args!("{} of them", self.args.len()))
+            .field("env", &self.env)
+            .field("inherit_env", &self.inherit_env)
+            .field("cwd", &self.cwd)
+            .finish()
+    }
+}
 
 const DEMO: &str = "builtin:demo";
 
