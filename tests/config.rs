@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mcp_janus::cli::{Exit, check, check_with};
-use mcp_janus::config::{Authorization, Config, Loaded, Target, Upstream, load_file};
+use mcp_janus::config::{
+    Authorization, Config, HttpTransport, Loaded, Target, Upstream, load_file, load_mcp_servers,
+};
 use tempfile::TempDir;
 
 const SESSION_KEY: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
@@ -56,11 +58,15 @@ fn every_example_loads() {
     let mut seen = 0;
     for entry in fs::read_dir(configs().join("examples")).unwrap() {
         let path = entry.unwrap().path();
-        assert_eq!(path.extension().and_then(|ext| ext.to_str()), Some("toml"), "{}", path.display());
-        load(&fs::read_to_string(&path).unwrap());
+        let text = fs::read_to_string(&path).unwrap();
+        match path.extension().and_then(|ext| ext.to_str()) {
+            Some("toml") => drop(load(&text)),
+            Some("json") => drop(load_mcp_servers(&path, &env).unwrap_or_else(|error| panic!("{error}"))),
+            _ => panic!("{}", path.display()),
+        }
         seen += 1;
     }
-    assert_eq!(seen, 5);
+    assert_eq!(seen, 7);
 }
 
 #[test]
@@ -92,6 +98,40 @@ fn the_examples_say_what_they_are_for() {
     assert!(!example("sidecar.toml").warnings.is_empty());
     let legacy = &example("legacy-clients.toml").config.upstreams[0];
     assert!(legacy.session.key.is_some() && legacy.cache_lists);
+    let program = &example("stdio-server.toml").config.upstreams[0];
+    assert!(matches!(&program.target, Target::Command(command) if command.env[0].1.expose() == "s3cret"));
+    assert_eq!(program.sse_messages_path().as_deref(), Some("/messages"));
+    let servers = load_mcp_servers(&configs().join("examples/mcp-servers.json"), &env).unwrap();
+    let paths: Vec<&str> = servers.config.upstreams.iter().map(|upstream| upstream.path.as_str()).collect();
+    assert_eq!(paths, ["/files/mcp", "/notes/mcp", "/search/mcp"]);
+    assert_eq!(servers.warnings, ["mcpServers.old: disabled, so left out"]);
+}
+
+/// As TOML, in which it means the same but for its secrets; whether it is JSON is told by its name, or by how it begins.
+#[test]
+fn check_reads_the_file_of_a_host() {
+    let text = r#"{"mcpServers": {"a": {"command": "cat", "args": ["s3cret"], "env": {"KEY": "s3cret"}},
+                   "b c": {"type": "sse", "url": "https://b.example/sse", "headers": {"Authorization": "s3cret"}}}}"#;
+    for name in ["servers.json", "servers.JSON", "servers", "servers.toml"] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(name);
+        fs::write(&file, text).unwrap();
+        let (output, exit) = check_with(&file, &env);
+        assert_eq!(exit, Exit::Ok, "{output}");
+        assert!(!output.contains("s3cret"), "{output}");
+        assert!(output.contains("# warning: mcpServers.\"b c\": has the name b-c here"), "{output}");
+        let again = dir.path().join("again.toml");
+        fs::write(&again, &output).unwrap();
+        let loaded = load_file(&again, &env).unwrap();
+        assert_eq!(loaded.config.upstreams[1].transport, HttpTransport::Sse);
+        assert!(output.ends_with(&loaded.config.to_redacted_toml()), "{output}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("servers.json");
+    fs::write(&file, "{\"mcpServers\": {\"a\": {\"args\": []}}}").unwrap();
+    let (output, exit) = check(&file);
+    assert_eq!(exit, Exit::Usage);
+    assert!(output.contains("servers.json: mcpServers.a.url: missing; accepted: "), "{output}");
 }
 
 #[test]
