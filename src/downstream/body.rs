@@ -9,6 +9,7 @@ use super::ends::Ends;
 use super::keep_alive::KeepAlive;
 use super::legacy::session::Reader;
 use super::modern::respond;
+use super::old_sse::Told;
 use super::passing::{self, BrokenOff, Passing};
 use super::reading::Reading;
 use super::record::Record;
@@ -53,6 +54,7 @@ enum Kind {
     Reading(Box<Reading>),
     Relayed(UpstreamStream, Ends),
     RelayedStream(Source, Ends, Box<Quiet>),
+    Told(Box<Told>),
 }
 
 /// The event stream of one exchange.
@@ -134,6 +136,11 @@ impl FrontBody {
                 Kind::RelayedStream(Source::Held(held), ends, Box::new(Quiet::new(keep_alive)))
             }
         })
+    }
+
+    /// The stream of a client of HTTP+SSE.
+    pub(super) fn told(told: Told) -> Self {
+        Self::of(Kind::Told(Box::new(told)))
     }
 
     fn of(kind: Kind) -> Self {
@@ -278,6 +285,7 @@ impl Body for FrontBody {
             Kind::Reading(reading) => {
                 ready!(reading.poll(cx, &mut this.record)).map(|bytes| bytes.map(Frame::data))
             }
+            Kind::Told(told) => ready!(told.poll(cx)).map(|bytes| Ok(Frame::data(bytes))),
             Kind::Relayed(body, ends) => match Pin::new(body).poll_frame(cx) {
                 Poll::Ready(frame) => frame,
                 Poll::Pending => {
@@ -318,7 +326,7 @@ impl Body for FrontBody {
             Kind::Passing(passing) => passing.is_over(),
             Kind::Reading(reading) => reading.is_over(),
             Kind::Relayed(body, _) | Kind::RelayedStream(Source::Server(body), ..) => body.is_end_stream(),
-            Kind::RelayedStream(Source::Held(_), ..) => false,
+            Kind::RelayedStream(Source::Held(_), ..) | Kind::Told(_) => false,
         }
     }
 
@@ -326,9 +334,11 @@ impl Body for FrontBody {
         match &self.kind {
             Kind::Whole(message) => message.size_hint(),
             Kind::Relayed(body, _) => body.size_hint(),
-            Kind::Stream(_) | Kind::Passing(_) | Kind::Reading(_) | Kind::RelayedStream(..) => {
-                SizeHint::default()
-            }
+            Kind::Stream(_)
+            | Kind::Passing(_)
+            | Kind::Reading(_)
+            | Kind::RelayedStream(..)
+            | Kind::Told(_) => SizeHint::default(),
         }
     }
 }

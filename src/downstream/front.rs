@@ -9,6 +9,7 @@ use super::client;
 use super::legacy::{Place, Post, Sessions};
 use super::modern::check::Refusal;
 use super::modern::{Sent, respond};
+use super::old_sse::OldClients;
 use super::read::{ClientBody, Reader};
 use super::record::Record;
 use crate::config::{FrontTimeouts, Limits};
@@ -51,6 +52,7 @@ pub(super) struct Inner {
     pub(super) metrics: Arc<FrontMetrics>,
     /// Of legacy clients before modern servers, by upstream.
     sessions: HashMap<String, Arc<Sessions>>,
+    pub(super) old_clients: Arc<OldClients>,
 }
 
 impl Front {
@@ -75,8 +77,19 @@ impl Front {
         let requests = Arc::new(Semaphore::new(limits.requests.min(Semaphore::MAX_PERMITS)));
         let reserve = Arc::new(Semaphore::new((limits.requests / 8).clamp(8, 64)));
         let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
-        let inner =
-            Inner { relay, limits, timeouts, requests, reserve, streams, shutdown, metrics, sessions };
+        let old_clients = OldClients::new(&relay);
+        let inner = Inner {
+            relay,
+            limits,
+            timeouts,
+            requests,
+            reserve,
+            streams,
+            shutdown,
+            metrics,
+            sessions,
+            old_clients,
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -84,6 +97,9 @@ impl Front {
     /// (B14), and can be cancelled in words alone.
     pub async fn handle<B: ClientBody>(&self, request: hyper::Request<B>) -> Response<FrontBody> {
         let inner = &self.inner;
+        if let Some(at) = inner.old_clients.at(request.uri().path()) {
+            return Box::pin(self.old_sse(at, request)).await;
+        }
         let Some(upstream) = inner.relay.route(request.uri().path()) else {
             let refusal = Refusal::new(
                 StatusCode::NOT_FOUND,
@@ -134,7 +150,7 @@ impl Inner {
         self.sessions.get(&upstream.settings.name)
     }
 
-    fn reader(&self) -> Reader<'_> {
+    pub(super) fn reader(&self) -> Reader<'_> {
         Reader { limit: self.limits.body_bytes, time: self.timeouts.body, shutdown: &self.shutdown }
     }
 }
@@ -158,16 +174,31 @@ impl Inner {
             return Box::pin(self.bare(upstream, request.method(), request.headers(), record)).await;
         }
         let (head, body) = request.into_parts();
+        let in_session = head.headers.contains_key(MCP_SESSION_ID);
+        let (text, mut place) = self.text(&head.headers, in_session, body).await?;
+        let binding = head.extensions.get::<Binding>().copied().unwrap_or_default();
+        let sent = Sent { headers: head.headers, binding };
+        let response = self.message(upstream, sent, text, record, &mut place).await?;
+        Ok((response, place))
+    }
+
+    /// The body of a POST, and a place among the requests in work for what it asks.
+    pub(super) async fn text<B: ClientBody>(
+        &self,
+        headers: &HeaderMap,
+        in_session: bool,
+        body: B,
+    ) -> Result<(Bytes, Place), Refusal> {
         // Before the body, so that bodies count among the requests in work.
         let place = self.place();
-        let reserve = if place.is_none() { self.reserved(&head.headers) } else { None };
+        let reserve = if place.is_none() && in_session { self.reserved() } else { None };
         if place.is_none() && reserve.is_none() {
             let refusal = self.no_place();
             return Err(refusal.with_id(Box::pin(self.reader().glance(body)).await));
         }
-        let text = self.reader().read(&head.headers, body).await?;
-        let content_type = head.headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()));
-        let encoded = head.headers.get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
+        let text = self.reader().read(headers, body).await?;
+        let content_type = headers.get(CONTENT_TYPE).map(|value| ContentType::parse(value.as_bytes()));
+        let encoded = headers.get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
         if content_type != Some(ContentType::Json) || encoded {
             let told = "the Content-Type must be application/json, without a Content-Encoding";
             return Err(Refusal::new(
@@ -182,11 +213,7 @@ impl Inner {
         if reserve.is_some() && !is_short(&text, limits) {
             return Err(self.no_place().with_id(jsonrpc::find_id(&text)));
         }
-        let mut place = place.or(reserve);
-        let binding = head.extensions.get::<Binding>().copied().unwrap_or_default();
-        let sent = Sent { headers: head.headers, binding };
-        let response = self.message(upstream, sent, text, record, &mut place).await?;
-        Ok((response, place))
+        Ok((text, place.or(reserve)))
     }
 
     /// A request without a body. Sessions, and with them GET and DELETE, belong to legacy clients (A12.14).
@@ -201,7 +228,9 @@ impl Inner {
         let place = if verb == HttpMethod::GET {
             self.stream_place()?
         } else {
-            self.place().or_else(|| self.reserved(headers)).ok_or_else(|| self.no_place())?
+            let in_session = headers.contains_key(MCP_SESSION_ID);
+            let reserved = || if in_session { self.reserved() } else { None };
+            self.place().or_else(reserved).ok_or_else(|| self.no_place())?
         };
         if let Some(response) = self.legacy_verb(upstream, verb, headers, record).await? {
             return Ok((response, Some(place)));
@@ -211,8 +240,8 @@ impl Inner {
     }
 
     /// A place where all are taken, for a message in a session.
-    fn reserved(&self, headers: &HeaderMap) -> Place {
-        headers.contains_key(MCP_SESSION_ID).then(|| self.reserve.clone().try_acquire_owned().ok()).flatten()
+    fn reserved(&self) -> Place {
+        self.reserve.clone().try_acquire_owned().ok()
     }
 
     /// One more place among the requests in work.
