@@ -142,3 +142,22 @@ async fn d78_of_a_legacy_host() {
     call.completes("done");
     text(&host.answer("1").await);
 }
+
+/// What no header can hold is refused here, under the id; the server sees none of it.
+#[tokio::test(start_paused = true)]
+async fn a13_2_what_no_header_can_hold() {
+    let (proxy, up) = Proxy::before_modern(&ModernServer::full().tools(TOOLS)).await;
+    let mut host = Host::launch(&proxy);
+    let long = "x".repeat(9000);
+    let asks = [
+        ask("1", "t", &format!(r#"{{"region":"{long}"}}"#)),
+        ask("1", &long, "{}"),
+        modern("1", "resources/read", &format!(r#""uri":"file:///{long}""#)),
+        modern("1", "acme/a\\nb", ""),
+    ];
+    for ask in asks {
+        host.say(&ask).await;
+        is_error(&host.answer("1").await, -32602);
+    }
+    assert!(up.after_probe().iter().all(|brief| brief == "tools/list"), "{:?}", up.briefs());
+}

@@ -40,14 +40,17 @@ impl Channel {
         loop {
             if let Some(item) = held.take() {
                 if self.has_room(&item) {
-                    patient = true;
+                    patient |= item.what.takes_a_place();
                     self.begin(item, &work);
                     continue;
                 }
                 held = Some(item);
             }
-            if drains && work.is_empty() {
-                return Vec::new();
+            if drains && work.is_empty() && held.is_none() {
+                // What has been said by now is answered, if only by a refusal.
+                let Ok(inbound) = texts.try_recv() else { return Vec::new() };
+                held = Some(self.sort(inbound));
+                continue;
             }
             // Who does not read what it is told has to wait for itself.
             let refuses =

@@ -1,17 +1,18 @@
-//! A modern client's `tools/call` that has come on a channel: the headers that repeat its arguments are made here.
+//! A modern client's request that has come on a channel, on its way to a server over HTTP: the headers that repeat parts of it
+//! are the proxy's to make.
 //!
-//! A client of Streamable HTTP sends them itself, and they are left alone. One on a channel has no headers to send, and a server
-//! over HTTP wants them all the same. Owns adding them to what is relayed, the one further try with a list read anew where the
-//! server does not agree (-32020: nothing has run), and learning from the lists that pass by, so that a call seldom has to
-//! wait for one. Does not own what is known of tools (`catalog`), nor how it is looked up (`lookup`).
-//! Rules: A5.10, A11.8, A13.3; vectors D77, D78; case C67; spec basic/transports/streamable-http, "Custom Headers from Tool
-//! Parameters".
+//! A client of Streamable HTTP sends them itself, and they are left alone. One on a channel has no headers to send, and the
+//! server wants them all the same. `Mcp-Method` and `Mcp-Name` are there by now; owns refusing what they cannot hold, adding
+//! `Mcp-Param-*` to a call, the one further try with a list read anew where the server does not agree (-32020: nothing has run),
+//! and learning from the lists that pass by, so that a call seldom has to wait for one. Does not own what is known of tools
+//! (`catalog`), nor how it is looked up (`lookup`).
+//! Rules: A5.10, A11.8, A13.2, A13.3; vectors D77, D78; case C67; spec basic/transports/streamable-http, "Custom Headers from
+//! Tool Parameters".
 
 use super::super::reply::{UpstreamBody, collect, content_type};
 use super::lookup::Mismatch;
 use super::{Modern, Trouble};
 use crate::exchange::{Binding, Call, Fault, FaultKind};
-use crate::telemetry::metrics::Waiting;
 use crate::translate::legacy_client::initialize::Client;
 use crate::translate::legacy_client::{mirror, tools};
 use crate::wire::headers::ContentType;
@@ -28,29 +29,50 @@ use tokio::time::Instant;
 const MOST_HEADER: usize = 8 * 1024;
 
 impl Modern {
-    /// Whether what HTTP wants said of this call is the proxy's to say.
-    pub(super) fn mirrors(&self, call: &Call) -> bool {
-        match (call.binding, call.method) {
-            (Binding::Channel, Method::ToolsCall | Method::ToolsList) => !self.shared.transport.is_channel(),
-            _ => false,
+    /// Whether what HTTP wants said in headers of this request is the proxy's to say.
+    pub(super) fn says_headers_of(&self, call: &Call) -> bool {
+        match call.binding {
+            Binding::Http => false,
+            Binding::Channel => !self.shared.transport.is_channel(),
         }
     }
 
-    /// As [`send`](Self::send), for such a call.
-    pub(super) async fn send_mirrored(
+    /// As [`send`](Self::send), for such a request.
+    pub(super) async fn send_of_channel(
         self: &Arc<Self>,
         call: &Call,
     ) -> Result<Response<UpstreamBody>, Trouble> {
-        if call.method == Method::ToolsList {
-            let waiting = call.meter.sent(Era::Modern);
-            let response = self.post_call(call, Vec::new(), waiting).await?;
-            return self.learn(call, response).await;
+        if HeaderValue::from_str(&call.request.method).is_err() {
+            let text = "the method's name holds characters that no header can carry";
+            return Err(Trouble::Fault(Fault::new(FaultKind::InvalidParams, text)));
         }
+        bounded(call.headers.iter().filter(|(name, _)| name.as_str().starts_with("mcp-")))?;
+        match call.method {
+            Method::ToolsCall => self.send_tool(call).await,
+            Method::ToolsList => {
+                let response = self.post_call(call, Vec::new()).await?;
+                self.learn(call, response).await
+            }
+            Method::Discover
+            | Method::PromptsList
+            | Method::PromptsGet
+            | Method::ResourcesList
+            | Method::ResourcesTemplatesList
+            | Method::ResourcesRead
+            | Method::Complete
+            | Method::Listen
+            | Method::LegacyOnly(_)
+            | Method::Task
+            | Method::ServerToClient
+            | Method::Custom => self.post_call(call, Vec::new()).await,
+        }
+    }
+
+    async fn send_tool(self: &Arc<Self>, call: &Call) -> Result<Response<UpstreamBody>, Trouble> {
         let request = &call.request;
         let name = request.params.body().and_then(|body| body.object.first(&request.text, "name"));
         let Some(name) = name.and_then(|span| string(&request.text, span)) else {
-            let waiting = call.meter.sent(Era::Modern);
-            return self.post_call(call, Vec::new(), waiting).await;
+            return self.post_call(call, Vec::new()).await;
         };
         let client = Client::of_modern(request, self.shared.limits);
         let mut tool = self.tool(call, &client, &name).await;
@@ -60,15 +82,9 @@ impl Modern {
                 Some(tool) => mirror::headers(&tool.mirrors, request, self.shared.limits),
                 None => Vec::new(),
             };
-            if params.iter().any(|(_, value)| value.len() > MOST_HEADER) {
-                let text = format!(
-                    "what a header has to repeat of the request is longer than a header may be ({MOST_HEADER} bytes)"
-                );
-                return Err(Trouble::Fault(Fault::new(FaultKind::InvalidParams, text)));
-            }
+            bounded(params.iter().map(|(name, value)| (name, value)))?;
             let sent = Instant::now();
-            let waiting = call.meter.sent(Era::Modern);
-            let response = self.post_call(call, params, waiting).await?;
+            let response = self.post_call(call, params).await?;
             if !self.disagrees(&response) {
                 return Ok(response);
             }
@@ -87,8 +103,8 @@ impl Modern {
         &self,
         call: &Call,
         params: Vec<(HeaderName, HeaderValue)>,
-        waiting: Waiting,
     ) -> Result<Response<UpstreamBody>, Trouble> {
+        let waiting = call.meter.sent(Era::Modern);
         self.post(&call.headers, params, call.request.text.clone(), Some((call.id(), waiting))).await
     }
 
@@ -135,4 +151,15 @@ impl Modern {
             self.catalog.learn(call.principal, listed.tools);
         }
     }
+}
+
+/// Whether the headers are such as servers take.
+fn bounded<'a>(mut headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>) -> Result<(), Trouble> {
+    if headers.all(|(_, value)| value.len() <= MOST_HEADER) {
+        return Ok(());
+    }
+    let text = format!(
+        "what a header has to repeat of the request is longer than a header may be ({MOST_HEADER} bytes)"
+    );
+    Err(Trouble::Fault(Fault::new(FaultKind::InvalidParams, text)))
 }

@@ -128,8 +128,8 @@ impl Modern {
     /// Sends the request as it came. A connection that breaks afterwards breaks the response: the request is lost, and
     /// the client decides whether to ask again (A12.20).
     pub async fn send(self: &Arc<Self>, call: &Call) -> Result<Response<UpstreamBody>, Trouble> {
-        if self.mirrors(call) {
-            return Box::pin(self.send_mirrored(call)).await;
+        if self.says_headers_of(call) {
+            return Box::pin(self.send_of_channel(call)).await;
         }
         let waiting = call.meter.sent(Era::Modern);
         self.post(&call.headers, Vec::new(), call.request.text.clone(), Some((call.id(), waiting))).await
