@@ -38,14 +38,32 @@ async fn to_listens(stage: &Stage) {
         party.ear.first("a change", |said| is_of(said, TOOLS, &id)).await;
         party.ear.first("an update", |said| is_of(said, UPDATED, &id)).await;
     }
+    silent(stage).await;
     party.cancel(ids[0]).await;
     crate::support::pass(100).await;
     stage.tell("tools").await;
     let (gone, stays) = (rpc::value(ids[0].as_bytes()).unwrap(), rpc::value(ids[1].as_bytes()).unwrap());
-    party.ear.nth("a second change", 2, |said| is_of(said, TOOLS, &stays)).await;
+    party.ear.nth("a third change", 3, |said| is_of(said, TOOLS, &stays)).await;
     let heard = party.ear.all().into_iter().filter(|said| is_of(said, TOOLS, &gone)).count();
-    assert_eq!(heard, 1, "one that was given up hears no more: {context}");
+    assert_eq!(heard, 2, "one that was given up hears no more: {context}");
     party.cancel(ids[1]).await;
+}
+
+/// A client that cannot be asked anything, and so has a session of its own at a legacy server, hears no more and no less.
+async fn silent(stage: &Stage) {
+    let (context, party, id) = (stage.context(), &stage.party, r#""mute""#);
+    let wanted = r#""notifications":{"toolsListChanged":true}"#;
+    party.send(&party.ask("subscriptions/listen").caps("{}").id(id).params(wanted)).await;
+    let acknowledged = "notifications/subscriptions/acknowledged";
+    party.ear.first("an acknowledgement", |said| is_of(said, acknowledged, &json!("mute"))).await;
+    crate::support::pass(10_000).await;
+    let heard = || party.ear.all().into_iter().filter(|said| is_of(said, TOOLS, &json!("mute"))).count();
+    assert_eq!(heard(), 0, "{context}: nothing has changed");
+    stage.tell("tools").await;
+    party.ear.first("a change", |said| is_of(said, TOOLS, &json!("mute"))).await;
+    crate::support::pass(10_000).await;
+    assert_eq!(heard(), 1, "{context}: {:?}", party.ear.briefs());
+    party.cancel(id).await;
 }
 
 async fn to_a_session(stage: &Stage) {
