@@ -1,30 +1,31 @@
-//! A soak of bounded length: hundreds of clients of both eras over HTTP in front of a server that is a program, whose processes
-//! are killed, exit and cannot be started for a while; clients call, are asked, listen, cancel, and go away in the middle.
+//! A soak of bounded length: hundreds of clients of both eras over HTTP in front of a server behind channels: a program whose
+//! processes are killed, exit and cannot be started for a while, or one of the old HTTP+SSE whose streams break off. Clients
+//! call, are asked, listen, cancel, and go away in the middle.
 //!
-//! Holds the proxy to invariants 1, 2, 3 and 5 for children: every call has one end, under its own id and with its own content,
-//! and runs once at most; there are never more processes than may be; when everybody has gone nothing is left: no process, no
-//! session, every gauge is at zero and memory does not grow from round to round. Time is paused; the choices come from a fixed
-//! seed. `server` is the program, `clients` what the clients do.
+//! Holds the proxy to invariants 1, 2, 3 and 5 for channels: every call has one end, under its own id and with its own content,
+//! and runs once at most; there are never more processes or streams than may be; when everybody has gone nothing is left: no
+//! channel, no session, every gauge is at zero and memory does not grow from round to round. Time is paused; the choices come
+//! from a fixed seed. `server` is what the server says, `behind` what befalls it, `clients` what the clients do.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../support/mod.rs"]
 mod support;
 
+mod behind;
 mod clients;
 mod server;
 
 use std::collections::{BTreeMap, HashMap};
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use behind::Behind;
 use support::leftovers::{resident_kib, standing};
 use support::{Choice, Era, Net, Proxy, pass};
 
 const ROUNDS: u64 = 6;
 /// Clients of a round, a third of them modern.
 const CLIENTS: u64 = 100;
-const PROCESSES: usize = 40;
 /// What the process may have grown by between the third round and the last, in KiB; one call in ten that is kept would not
 /// show less.
 const GROWTH: u64 = 8 * 1024;
@@ -60,47 +61,24 @@ impl Ledger {
     }
 }
 
-/// What befalls the processes while there are clients.
-async fn trouble(net: Net, era: Era, ledger: Arc<Ledger>, seed: u64) {
+/// What befalls the server while there are clients.
+async fn trouble(net: Net, behind: Arc<Behind>, ledger: Arc<Ledger>, seed: u64) {
     let mut choice = Choice::of(seed);
     loop {
         choice.pause(1200).await;
-        let alive = net.programs().alive();
-        assert!(alive.len() <= PROCESSES, "{} processes", alive.len());
-        if alive.is_empty() {
-            continue;
-        }
-        let one = &alive[choice.below(alive.len() as u64) as usize];
-        match choice.below(8) {
-            0 => one.exit(0),
-            1 => one.exit(1),
-            2 => one.say("half a line that no"),
-            3 => one.complain(b"something on standard error\n"),
-            4 => {
-                net.programs().fail("server", io::ErrorKind::NotFound);
-                choice.pause(400).await;
-                server::put(&net, era, &ledger);
-            }
-            5 => alive.iter().for_each(|one| one.dies()),
-            _ => one.dies(),
-        }
+        behind.strike(&net, &ledger, &mut choice).await;
     }
 }
 
-async fn soak(era: Era) {
-    let net = Net::new();
-    let ledger = Arc::new(Ledger::default());
-    server::put(&net, era, &ledger);
-    let toml = format!(
-        "[upstream.up]\ncommand = \"server\"\nlimits = {{ max_processes = {PROCESSES} }}\n\
-         timeouts = {{ request = \"30s\", answer = \"20s\" }}\nsession = {{ idle = \"2m\" }}\n"
-    );
-    let proxy = Arc::new(Proxy::configured(&net, &toml).await);
+async fn soak(name: &str, ledger: Arc<Ledger>, behind: Behind) {
+    let (net, behind) = (Net::new(), Arc::new(behind));
+    behind.put(&net, &ledger);
+    let proxy = Arc::new(Proxy::configured(&net, &behind.toml()).await);
     let (mut sizes, mut started) = (Vec::new(), 0);
     for round in 0..ROUNDS {
         // The record of requests that the peer keeps is not the proxy's.
-        server::put(&net, era, &ledger);
-        let troubles = tokio::spawn(trouble(net.clone(), era, ledger.clone(), round + 3));
+        behind.put(&net, &ledger);
+        let troubles = tokio::spawn(trouble(net.clone(), behind.clone(), ledger.clone(), round + 3));
         let clients: Vec<_> = (0..CLIENTS)
             .map(|n| clients::client(proxy.clone(), ledger.clone(), round * CLIENTS + n + 1))
             .map(tokio::spawn)
@@ -109,16 +87,13 @@ async fn soak(era: Era) {
             client.await.expect("no client fails");
         }
         troubles.abort();
-        server::put(&net, era, &ledger);
+        behind.put(&net, &ledger);
         // Longer than `session.idle` and every timeout of a call: whatever is still there stays.
         pass(3_600_000).await;
-        let alive: Vec<_> = net.programs().alive().iter().map(|one| (one.n, one.briefs())).collect();
-        assert!(alive.is_empty(), "round {round}: processes that nobody uses: {alive:?}");
-        net.programs().over().await;
+        assert_eq!(behind.left(&net).await, [] as [String; 0], "round {round}: what nobody uses");
         assert_eq!(proxy.sessions(), 0, "round {round}");
         assert_eq!(standing(&proxy.metrics()), [] as [String; 0], "round {round}");
-        started += net.programs().all().len();
-        net.programs().forget_ended();
+        started += behind.forget(&net);
         // A round's calls are let go, so that what is measured is the proxy's.
         let twice: Vec<_> = ledger.ran.lock().unwrap().drain().filter(|(_, times)| *times > 1).collect();
         assert!(twice.is_empty(), "round {round}: ran more than once: {twice:?}");
@@ -127,8 +102,8 @@ async fn soak(era: Era) {
     let (answered, failed, left) =
         (ledger.count(|it| &it.answered), ledger.count(|it| &it.failed), ledger.count(|it| &it.left));
     println!(
-        "{era:?}: {answered} answered, {failed} failed, {left} left, {} questions, {} changes, {} turned away, \
-         {started} processes; resident KiB {sizes:?}",
+        "{name}: {answered} answered, {failed} failed, {left} left, {} questions, {} changes, {} turned away, \
+         {started} channels; resident KiB {sizes:?}",
         ledger.count(|it| &it.questions),
         ledger.count(|it| &it.changes),
         ledger.count(|it| &it.turned_away),
@@ -145,10 +120,17 @@ async fn soak(era: Era) {
 
 #[tokio::test(start_paused = true)]
 async fn inv5_nothing_of_legacy_children_is_lost_doubled_or_left_over() {
-    soak(Era::Legacy("2025-11-25")).await;
+    soak("legacy children", Arc::default(), Behind::processes(Era::Legacy("2025-11-25"))).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn inv5_nothing_of_modern_children_is_lost_doubled_or_left_over() {
-    soak(Era::Modern).await;
+    soak("modern children", Arc::default(), Behind::processes(Era::Modern)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn inv5_nothing_of_event_streams_is_lost_doubled_or_left_over() {
+    let ledger = Arc::default();
+    let behind = Behind::event_streams(&ledger);
+    soak("event streams", ledger, behind).await;
 }

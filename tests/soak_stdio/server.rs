@@ -1,4 +1,4 @@
-//! The program: a server of either era that answers out of order, tells of progress and changes, asks, and sometimes never
+//! What the server says: one of either era that answers out of order, tells of progress and changes, asks, and sometimes never
 //! answers.
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Duration, sleep};
 
 use crate::Ledger;
-use crate::support::{Choice, Era, LegacyServer, ModernServer, Net, Reply, Seen, Value, json, modern};
+use crate::support::{Choice, LegacyServer, ModernServer, Reply, Seen, Value, json, modern};
 
 /// Marks each call's question.
 const PARAMS: &str = r#"{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"systemPrompt":"of N","maxTokens":1}"#;
@@ -16,18 +16,10 @@ const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// A call of so many gets no answer at all.
 const SILENT: u64 = 97;
 
-/// From now on starting `server` runs this.
-pub(crate) fn put(net: &Net, era: Era, ledger: &Arc<Ledger>) {
-    match era {
-        Era::Legacy(version) => legacy(ledger).version(version).start_program(net, "server"),
-        Era::Modern => modern(ledger).start_program(net, "server"),
-    };
-}
-
 /// The server's own questions that wait for their answers, by their marks.
 type Open = Arc<Mutex<HashMap<String, oneshot::Sender<()>>>>;
 
-fn legacy(ledger: &Arc<Ledger>) -> LegacyServer {
+pub(crate) fn legacy(ledger: &Arc<Ledger>) -> LegacyServer {
     let open = Open::default();
     let (answered, ledger) = (open.clone(), ledger.clone());
     LegacyServer::telling()
@@ -131,7 +123,7 @@ async fn run_legacy(ledger: &Ledger, open: &Open, seen: &Seen, mut reply: Reply)
     reply.end().await;
 }
 
-fn modern(ledger: &Arc<Ledger>) -> ModernServer {
+pub(crate) fn modern(ledger: &Arc<Ledger>) -> ModernServer {
     let ledger = ledger.clone();
     ModernServer::full()
         .on("tools/call", move |seen, reply| {
