@@ -26,7 +26,11 @@ pub(crate) async fn proxy(net: &Net, lines: &str) -> Arc<Proxy> {
 
 /// The same with lines before the upstream's.
 pub(crate) async fn bounded(net: &Net, front: &str, lines: &str) -> Arc<Proxy> {
-    let url = if lines.contains("url =") || lines.contains("command =") { "" } else { "url = \"http://up.test/mcp\"" };
+    let url = if lines.contains("url =") || lines.contains("command =") {
+        ""
+    } else {
+        "url = \"http://up.test/mcp\""
+    };
     let toml = format!("{front}\n[upstream.up]\nsse_path = \"{PATH}\"\n{url}\n{lines}");
     Arc::new(Proxy::configured(net, &toml).await)
 }

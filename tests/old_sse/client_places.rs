@@ -4,7 +4,8 @@ use crate::client::{Client, PATH, bounded, call, initialize, proxy};
 use crate::support::{Ask, Done, LegacyServer, Net, OldSse, Proxy, pass};
 
 fn get(path: &str) -> Ask {
-    let mut ask = Ask::verb("GET").path(path).header("Accept", "text/event-stream").without("MCP-Protocol-Version");
+    let mut ask =
+        Ask::verb("GET").path(path).header("Accept", "text/event-stream").without("MCP-Protocol-Version");
     ask.legacy = true;
     ask
 }
@@ -31,15 +32,21 @@ async fn they_are_not_there_unless_they_are_configured() {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_event_says_where_messages_go() {
-    for (path, messages) in [("/sse", "/messages"), ("/a/b/sse", "/a/b/messages"), ("/mcp/sse", "/mcp/messages")] {
+    for (path, messages) in
+        [("/sse", "/messages"), ("/a/b/sse", "/a/b/messages"), ("/mcp/sse", "/mcp/messages")]
+    {
         let net = Net::new();
         LegacyServer::new().start(&net);
         let toml = format!("[upstream.up]\nurl = \"http://up.test/mcp\"\nsse_path = \"{path}\"");
         let proxy = std::sync::Arc::new(Proxy::configured(&net, &toml).await);
         let (one, two) = (OldSse::open(&proxy, path).await, OldSse::open(&proxy, &format!("{path}/")).await);
         let name = |old: &OldSse| {
-            let name = old.endpoint.strip_prefix(&format!("{messages}?session_id=")).expect("a place").to_owned();
-            assert!(name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit()), "128 bits: {name}");
+            let name =
+                old.endpoint.strip_prefix(&format!("{messages}?session_id=")).expect("a place").to_owned();
+            assert!(
+                name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit()),
+                "128 bits: {name}"
+            );
             name
         };
         assert_ne!(name(&one), name(&two));
@@ -129,7 +136,11 @@ async fn nobody_else_may_speak_in_a_session() {
     let none = Client::begin(&proxy, "2024-11-05").await;
     let before = up.requests().len();
     let body = call("1", "echo", "{}");
-    for ask in [post(&mine.endpoint, &body).bearer("theirs"), post(&mine.endpoint, &body), post(&none.endpoint, &body).bearer("theirs")] {
+    for ask in [
+        post(&mine.endpoint, &body).bearer("theirs"),
+        post(&mine.endpoint, &body),
+        post(&none.endpoint, &body).bearer("theirs"),
+    ] {
         let (status, code, text) = sent(&proxy, &ask).await;
         assert_eq!((status, code), (403, -32600), "{text}");
     }
