@@ -4,7 +4,7 @@
 //! how many there may be (`limits.max_processes`) and for how long nobody uses them; and what the answers of Streamable HTTP
 //! are to requests for which no channel is there (unknown session 404). Below it `connection` is one channel and the requests
 //! that wait in it, `rename` puts ids and tokens of ours in the place of the callers' where several share one channel, `stream`
-//! is a response's body, `starts` the pauses before what fails is started again. Does not own how a channel comes about
+//! is a response's body, `open` is how channels are opened, `starts` the pauses before what fails is started again. Does not own how a channel comes about
 //! (`pipe`), nor what an era means by its messages.
 //!
 //! A channel that has seen nothing but the probe is anybody's: `initialize` takes it, so that a server is not started twice
@@ -12,6 +12,7 @@
 //! Rules: A2.2, A14.2-A14.9, A15.1, B5, B14, B17; cases C20, C23, C53, C56.
 
 mod connection;
+mod open;
 mod rename;
 mod starts;
 mod stream;
@@ -22,13 +23,13 @@ pub use stream::Room;
 
 use super::body::Body;
 use super::either::Channels;
-use super::error::{Phase, SendError};
+use super::error::SendError;
 use super::http::{RequestHead, Speaker};
 use super::pipe::{Open, Trouble};
 use crate::config;
 use crate::exchange::Principal;
 use crate::shutdown::Shutdown;
-use crate::telemetry::metrics::{UpstreamLimit, UpstreamMetrics};
+use crate::telemetry::metrics::UpstreamMetrics;
 use crate::wire::headers::{JSON, MCP_SESSION_ID};
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{self, Id, Message, Request, Response as Answer, code};
@@ -37,7 +38,7 @@ use bytes::Bytes;
 use connection::{Answered, Connection, Mode, NoAnswer, Setting, accepted, offers_modern};
 use dashmap::DashMap;
 use futures_util::future::BoxFuture;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use ring::rand::{SecureRandom, SystemRandom};
 use starts::Starts;
@@ -45,8 +46,8 @@ use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
-use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore};
+use tokio::time::{MissedTickBehavior, interval};
 
 /// What a channel is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -284,112 +285,6 @@ impl Host {
         Ok(channel)
     }
 
-    /// A channel that nobody has used but for a probe.
-    fn untold(&self) -> Option<Arc<Connection>> {
-        let modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut open = modern.values().filter_map(|slot| slot.try_lock().ok()?.clone());
-        open.find(|channel| channel.mode() == Mode::Untold && !channel.is_over())
-    }
-
-    async fn initialize(&self, head: &RequestHead, request: &Request) -> Result<Response<Body>, SendError> {
-        let untold = self.untold().filter(|channel| channel.becomes_legacy(head.speaker));
-        let opened = match untold {
-            Some(channel) => Ok(channel),
-            None => self.start_legacy(head).await,
-        };
-        let mut opened = match opened {
-            Ok(channel) => Unclaimed { channel, claimed: false },
-            Err(trouble) => return refused(trouble),
-        };
-        let mut answered = self.first(&opened.channel, request, head).await;
-        let ended = matches!(answered, Err(NoAnswer::Over | NoAnswer::Send(SendError::Ended { .. })));
-        if ended && opened.channel.was_probed() {
-            // The probe may have ended it, and nothing has been said in it but that (A15.1).
-            opened.channel = match self.start_legacy(head).await {
-                Ok(channel) => channel,
-                Err(trouble) => return refused(trouble),
-            };
-            answered = self.first(&opened.channel, request, head).await;
-        }
-        let Ok(Answered { mut response, error: false }) = answered else {
-            return self.settle(answered, &head.headers, Some(&request.id));
-        };
-        let id = format!("{}{}", self.mark, random());
-        if let Ok(value) = HeaderValue::try_from(&id) {
-            response.headers_mut().insert(HeaderName::from_static(MCP_SESSION_ID), value);
-        }
-        opened.claimed = true;
-        self.sessions.insert(id, (principal(&head.headers), opened.channel.clone()));
-        if opened.channel.is_over() {
-            self.forget(&opened.channel);
-        }
-        Ok(response)
-    }
-
-    /// Sends `initialize`. A process that has to start has its time from its start to its first word.
-    async fn first(
-        &self,
-        channel: &Arc<Connection>,
-        request: &Request,
-        head: &RequestHead,
-    ) -> Result<Answered, NoAnswer> {
-        let mut answered = pin!(channel.legacy(request, &head.headers));
-        if let (Kind::Process, Some(silent)) = (self.setting.kind, channel.silent())
-            && let Ok(answered) = timeout(self.start.saturating_sub(silent), &mut answered).await
-        {
-            return answered;
-        }
-        if self.setting.kind == Kind::Process && channel.silent().is_some() {
-            return Err(NoAnswer::Send(SendError::Timeout { phase: Phase::Start, after: self.start }));
-        }
-        answered.await
-    }
-
-    async fn start_legacy(&self, head: &RequestHead) -> Result<Arc<Connection>, Trouble> {
-        let channel = self.start(&head.headers).await?;
-        channel.becomes_legacy(head.speaker);
-        Ok(channel)
-    }
-
-    async fn start(&self, headers: &HeaderMap) -> Result<Arc<Connection>, Trouble> {
-        self.starts.allow()?;
-        let place = self.place().await?;
-        let channel = Connection::new(self.setting.clone(), place, self.me.clone());
-        match self.open.open(headers, Arc::new(channel.clone())).await {
-            Ok(pipe) => {
-                channel.opened(pipe);
-                Ok(channel)
-            }
-            Err(trouble) => {
-                if let Trouble::Send(SendError::Start { .. }) = trouble {
-                    self.starts.failed();
-                }
-                Err(trouble)
-            }
-        }
-    }
-
-    /// A place for one more; if there is none, the channel that has been idle longest makes room.
-    async fn place(&self) -> Result<OwnedSemaphorePermit, SendError> {
-        if let Ok(place) = self.places.clone().try_acquire_owned() {
-            return Ok(place);
-        }
-        self.setting.metrics.limit(match self.setting.kind {
-            Kind::Process => UpstreamLimit::Processes,
-            Kind::EventStream => UpstreamLimit::Sessions,
-        });
-        let longest = self.all().into_iter().filter_map(|channel| Some((channel.idle()?, channel)));
-        if let Some((_, channel)) = longest.max_by_key(|(idle, _)| *idle) {
-            channel.end();
-            if let Ok(Ok(place)) = timeout(self.farewell, self.places.clone().acquire_owned()).await {
-                return Ok(place);
-            }
-        }
-        let limit = self.max;
-        tracing::warn!(upstream = %self.setting.upstream, limit, "all processes or streams of the server are in use");
-        Err(SendError::Full { limit })
-    }
-
     fn all(&self) -> Vec<Arc<Connection>> {
         let modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
         let open = modern.values().filter_map(|slot| slot.try_lock().ok()?.clone());
@@ -464,21 +359,6 @@ impl Host {
             tracing::info!(upstream = %self.setting.upstream, "the server has answered server/discover after all");
             channel.becomes_modern();
             *self.late.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
-        }
-    }
-}
-
-/// A channel that is nobody's unless `initialize` succeeds in it; ended with this, unless its server has turned out to be a
-/// modern one.
-struct Unclaimed {
-    channel: Arc<Connection>,
-    claimed: bool,
-}
-
-impl Drop for Unclaimed {
-    fn drop(&mut self) {
-        if !self.claimed && self.channel.mode() != Mode::Modern {
-            self.channel.end();
         }
     }
 }

@@ -1,0 +1,307 @@
+//! What comes in a channel, and whose it is.
+//!
+//! Owns the way of each message to whoever waits for it, and what a server is answered whose request is nobody's to answer.
+//! None of it waits: it runs where the server's output is read. Rules: A2.2, A14.2-A14.4, A14.9, B8.3, B9.6, B15, B17; cases
+//! C21, C38, C53.
+
+use super::super::super::http::Speaker;
+use super::super::super::pipe::Inbox;
+use super::super::Use;
+use super::super::rename::{self, Addressee, Renamed};
+use super::super::stream::{End, Standing, Tail};
+use super::state::{SELDOM, State, Waiting, key};
+use super::{Connection, Mode, PROBE};
+use crate::translate::discover;
+use crate::wire::jsonrpc::{self, Id, Message, Notification, Reply, Request, Response as Answer, code};
+use crate::wire::meta;
+use crate::wire::payload::Payload;
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// What comes.
+impl Inbox for Arc<Connection> {
+    fn text(&self, text: Bytes) {
+        let mut first = text.iter().filter(|byte| !byte.is_ascii_whitespace());
+        if first.next() == Some(&b'[') {
+            return self.array(&text);
+        }
+        match jsonrpc::parse(text.clone(), self.setting.limits) {
+            Ok(message) => self.message(message),
+            Err(malformed) => self.stray(&text, malformed.id.as_ref()),
+        }
+    }
+
+    fn too_long(&self, id: Option<Id>) {
+        let waiting = id.and_then(|id| self.lock().remove(&key(id.raw())));
+        match waiting {
+            Some(waiting) => waiting.lose(End::TooLarge),
+            None => {
+                self.setting.metrics.not_a_message();
+                tracing::warn!(upstream = %self.setting.upstream, "a message longer than `message_bytes` is left out; it answers no request that is known");
+            }
+        }
+    }
+
+    fn ended(&self, why: Cow<'static, str>) {
+        let (waiting, told, answered, probed) = {
+            let mut state = self.lock();
+            state.place = None;
+            state.tokens.clear();
+            state.opening = None;
+            let waiting: Vec<_> = state.pending.drain().map(|(_, waiting)| waiting).collect();
+            (waiting, state.told.take(), state.answered, state.probed && state.mode == Mode::Untold)
+        };
+        tracing::debug!(upstream = %self.setting.upstream, %why, pending = waiting.len(), "a channel to the server is over");
+        waiting.into_iter().for_each(|waiting| waiting.lose(End::Lost(self.setting.kind.name())));
+        if let Some(told) = told {
+            told.end(End::Done);
+        }
+        if let Some(host) = self.host.upgrade() {
+            host.ended(
+                self,
+                match (answered, probed) {
+                    (true, _) => Use::Answered,
+                    (false, true) => Use::Probed,
+                    (false, false) => Use::None,
+                },
+            );
+        }
+    }
+}
+
+impl Connection {
+    fn array(self: &Arc<Self>, text: &Bytes) {
+        let messages = crate::upstream::reply::messages(text.clone(), self.setting.limits);
+        if messages.is_empty() {
+            self.stray(text, None);
+        }
+        messages.into_iter().for_each(|message| self.message(message));
+    }
+
+    fn message(self: &Arc<Self>, message: Message) {
+        match message {
+            Message::Response(answer) => self.answer(answer),
+            Message::Notification(notification) => self.notification(&notification),
+            Message::Request(request) => self.asked(&request),
+        }
+    }
+
+    fn answer(self: &Arc<Self>, answer: Answer) {
+        let error = match &answer.reply {
+            Reply::Error(error) => Some(error.code),
+            Reply::Result(_) => None,
+        };
+        let waiting = {
+            let mut state = self.hear();
+            let id = match answer.id {
+                Some(span) => Some(key(span.of(&answer.text))),
+                // One that could not read what it was sent; at the beginning that is known (C38).
+                None if error.is_some() => state.opening.clone().or_else(|| state.probe()),
+                None => None,
+            };
+            let waiting = id.as_ref().and_then(|id| state.answered_under(id));
+            state.answered |= waiting.as_ref().is_some_and(|waiting| !waiting.asked.probes);
+            if waiting.as_ref().is_some_and(|waiting| waiting.asked.probes) && offers_modern(&answer) {
+                // It answers modern requests: it is nobody's to initialize.
+                state.mode = Mode::Modern;
+            }
+            if waiting.is_none() && id.as_deref() == Some(PROBE.as_bytes()) {
+                drop(state);
+                if let Some(host) = self.host.upgrade() {
+                    host.late(self, answer);
+                }
+                return;
+            }
+            waiting
+        };
+        let Some(waiting) = waiting else {
+            tracing::debug!(upstream = %self.setting.upstream, "an answer that nobody waits for is left out");
+            return;
+        };
+        let text = match &waiting.asked.caller {
+            Some(caller) => rename::response(&answer, caller, waiting.asked.listens).to_bytes(),
+            None => answer.text,
+        };
+        waiting.tail.answer(text, Standing { error });
+    }
+
+    fn notification(self: &Arc<Self>, notification: &Notification) {
+        let room = self.setting.room;
+        let addressee = rename::addressee(notification);
+        let mut state = self.hear();
+        // A listen has no other answer for as long as it lasts.
+        state.answered |= matches!(addressee, Addressee::Subscription(_));
+        let taken = match (addressee, state.mode) {
+            (Addressee::Progress(token), mode) => {
+                let waiting = state.tokens.get(&key(token)).and_then(|id| state.pending.get(id));
+                match (waiting, mode) {
+                    (Some(waiting), _) => {
+                        let text = match &waiting.asked.token {
+                            Some(own) => {
+                                rename::notification(notification, Renamed::Progress(own)).to_bytes()
+                            }
+                            None => notification.text.clone(),
+                        };
+                        waiting.tail.offer(text, room)
+                    }
+                    (None, _) => false,
+                }
+            }
+            (_, Mode::Legacy(_)) => self.to_session(&mut state, &notification.text),
+            (Addressee::Subscription(id), Mode::Modern | Mode::Untold) => {
+                let key = key(id);
+                let Some(waiting) = state.pending.get(&key) else { return };
+                let Some(caller) = &waiting.asked.caller else { return };
+                let text = rename::notification(notification, Renamed::Subscription(caller)).to_bytes();
+                let taken = waiting.tail.offer(text, room);
+                if !taken {
+                    // What is missed is missed for good: whoever listens finds out by the end, and begins anew.
+                    let waiting = state.remove(&key);
+                    drop(state);
+                    return self.too_slow(waiting);
+                }
+                taken
+            }
+            (Addressee::Cancelled(id), Mode::Modern | Mode::Untold) => {
+                let waiting = state.remove(&key(id));
+                drop(state);
+                return end_of_listen(waiting);
+            }
+            (Addressee::None, Mode::Modern | Mode::Untold) => {
+                let waiting = match notification.method.as_str() {
+                    "notifications/message" => state.logged(),
+                    // Of a subscription that it does not name.
+                    "notifications/tools/list_changed"
+                    | "notifications/prompts/list_changed"
+                    | "notifications/resources/list_changed"
+                    | "notifications/resources/updated"
+                    | "notifications/subscriptions/acknowledged" => None,
+                    _ => state.newest().filter(|one| state.pending.len() == 1 && !one.asked.listens),
+                };
+                waiting.is_some_and(|waiting| waiting.tail.offer(notification.text.clone(), room))
+            }
+        };
+        if !taken {
+            tracing::debug!(upstream = %self.setting.upstream, method = %notification.method, "a notification that is nobody's, or for which there is no room, is left out");
+        }
+    }
+
+    /// A subscription's reader does not keep up.
+    fn too_slow(self: &Arc<Self>, waiting: Option<Waiting>) {
+        let Some(waiting) = waiting else { return };
+        tracing::warn!(upstream = %self.setting.upstream, "a subscription whose reader is too slow is ended");
+        self.tell(rename::cancelled(&Id::number(waiting.asked.serial), None));
+        waiting.lose(End::Lost("the subscription, whose reader was too slow,"));
+    }
+
+    /// Something for a legacy session as a whole; `false` if there is no room for it.
+    fn to_session(&self, state: &mut State, text: &Bytes) -> bool {
+        let room = self.setting.room;
+        if let Some(told) = state.told.as_ref().filter(|told| told.is_read()) {
+            return told.offer(text.clone(), room);
+        }
+        if state.mode == Mode::Legacy(Speaker::Client)
+            && let Some(waiting) = state.newest()
+            && state.opening.is_none()
+        {
+            return waiting.tail.offer(text.clone(), room);
+        }
+        let fits = state.early.len() < room.events && state.early_bytes + text.len() <= room.bytes;
+        if fits {
+            state.early_bytes += text.len();
+            state.early.push_back(text.clone());
+        }
+        fits
+    }
+
+    /// The server asks something.
+    fn asked(self: &Arc<Self>, request: &Request) {
+        let mut state = self.hear();
+        let told = match state.mode {
+            // A modern server has no requests of its own to send.
+            Mode::Modern | Mode::Untold => {
+                drop(state);
+                return self.stray(&request.text, None);
+            }
+            Mode::Legacy(_) if state.opening.is_some() => {
+                drop(state);
+                return self.tell(early(request));
+            }
+            Mode::Legacy(_) => {
+                let heard = state.told.as_ref().is_some_and(Tail::is_read)
+                    || state.mode == Mode::Legacy(Speaker::Client) && !state.pending.is_empty();
+                if request.method == "ping" && !heard {
+                    drop(state);
+                    return self.tell(pong(&request.id));
+                }
+                self.to_session(&mut state, &request.text)
+            }
+        };
+        drop(state);
+        if !told {
+            tracing::warn!(upstream = %self.setting.upstream, method = %request.method, "a request of the server is refused: too many wait for the client");
+            let text = "too many messages wait for the client";
+            let refusal = jsonrpc::error(Some(&request.id), code::INTERNAL_ERROR, text, None);
+            self.tell(Payload::from(refusal));
+        }
+    }
+
+    /// A text that is no message, or none that may come. If it has the id of a request, that one is answered by nothing else.
+    fn stray(&self, text: &[u8], id: Option<&Id>) {
+        self.setting.metrics.not_a_message();
+        let mut state = self.lock();
+        let lost = id.and_then(|id| state.remove(&key(id.raw())));
+        let strays = &mut state.strays;
+        if strays.since.is_some_and(|since| since.elapsed() < SELDOM) {
+            strays.more += 1;
+        } else {
+            let shown: String =
+                String::from_utf8_lossy(&text[..text.len().min(200)]).escape_debug().take(200).collect();
+            let before = std::mem::take(&mut strays.more);
+            tracing::warn!(upstream = %self.setting.upstream, text = %shown, left_out_before = before, "a text that is no MCP message is passed over");
+            strays.since = Some(Instant::now());
+        }
+        drop(state);
+        if let Some(lost) = lost {
+            lost.lose(End::Lost("the upstream server's answer, which is no JSON-RPC message,"));
+        }
+    }
+}
+
+/// Whether it is a discover result of a modern server.
+pub(in super::super) fn offers_modern(answer: &Answer) -> bool {
+    match &answer.reply {
+        Reply::Result(body) => discover::offers_modern(answer, body) == Some(true),
+        Reply::Error(_) => false,
+    }
+}
+
+/// The server has ended a subscription: to its reader that is what its result says (B9.6).
+fn end_of_listen(waiting: Option<Waiting>) {
+    let Some(waiting) = waiting else { return };
+    let Some(caller) = waiting.asked.caller.filter(|_| waiting.asked.listens) else {
+        return waiting.tail.without_answer();
+    };
+    let id = String::from_utf8_lossy(caller.raw());
+    let text = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"resultType\":\"complete\",\"_meta\":{{\"{}\":{id}}}}}}}",
+        meta::SUBSCRIPTION_ID
+    );
+    waiting.tail.answer(Bytes::from(text), Standing::default());
+}
+
+fn pong(id: &Id) -> Payload {
+    let id = String::from_utf8_lossy(id.raw());
+    Payload::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}"))
+}
+
+/// What a server is answered that asks before it has answered `initialize` (B15).
+fn early(request: &Request) -> Payload {
+    if request.method == "ping" {
+        return pong(&request.id);
+    }
+    let text = "nothing can be asked before the session is initialized";
+    Payload::from(jsonrpc::error(Some(&request.id), code::INTERNAL_ERROR, text, None))
+}

@@ -1,0 +1,165 @@
+//! What is known of one channel, and the requests that wait in it.
+//!
+//! Owns the tables alone: by what a request is found, and what goes with it when it goes. Whoever changes them holds the lock
+//! (`Connection`), and lets it go before anything is sent. Rules: A14.2-A14.4; cases C17, C20.
+
+use super::super::super::http::Speaker;
+use super::super::rename::Token;
+use super::super::stream::{End, Tail};
+use super::Mode;
+use crate::wire::jsonrpc::{Id, Request};
+use crate::wire::meta;
+use bytes::Bytes;
+use std::collections::{HashMap, VecDeque};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Duration, Instant};
+
+pub(super) struct State {
+    pub(super) mode: Mode,
+    /// `None`: it is over.
+    pub(super) place: Option<OwnedSemaphorePermit>,
+    pub(super) pending: HashMap<Bytes, Waiting>,
+    /// Ids of requests by their progress tokens, both as they stand in the channel.
+    pub(super) tokens: HashMap<Bytes, Bytes>,
+    pub(super) serial: u64,
+    /// The stream of the session.
+    pub(super) told: Option<Tail>,
+    /// What is for that stream and came before it.
+    pub(super) early: VecDeque<Bytes>,
+    pub(super) early_bytes: usize,
+    /// The key of an `initialize` that waits.
+    pub(super) opening: Option<Bytes>,
+    pub(super) probed: bool,
+    /// It has answered anything but the probe, or told of a subscription.
+    pub(super) answered: bool,
+    pub(super) born: Instant,
+    /// Any message has come.
+    pub(super) heard: bool,
+    pub(super) used: Instant,
+    pub(super) strays: Strays,
+}
+
+/// A request that waits for its answer.
+pub(super) struct Waiting {
+    pub(super) tail: Tail,
+    pub(super) asked: Asked,
+}
+
+impl Waiting {
+    /// Its answer will not come.
+    pub(super) fn lose(self, end: End) {
+        let id = self.asked.caller.as_ref().map_or(&self.asked.id, Id::raw).clone();
+        self.tail.lose(id, end);
+    }
+}
+
+/// What is known of a request.
+pub(super) struct Asked {
+    pub(super) serial: u64,
+    /// As it stands in the channel.
+    pub(super) id: Bytes,
+    /// The caller's, where ours stand in the channel.
+    pub(super) caller: Option<Id>,
+    pub(super) token: Option<Token>,
+    /// What stands in `tokens`.
+    pub(super) token_key: Option<Bytes>,
+    pub(super) listens: bool,
+    pub(super) wants_logs: bool,
+    pub(super) probes: bool,
+}
+
+/// Texts that are no messages, logged seldom.
+#[derive(Default)]
+pub(super) struct Strays {
+    pub(super) since: Option<Instant>,
+    pub(super) more: u64,
+}
+
+pub(super) const SELDOM: Duration = Duration::from_secs(10);
+
+impl State {
+    pub(super) fn new(place: OwnedSemaphorePermit) -> Self {
+        Self {
+            mode: Mode::Untold,
+            place: Some(place),
+            pending: HashMap::new(),
+            tokens: HashMap::new(),
+            serial: 0,
+            told: None,
+            early: VecDeque::new(),
+            early_bytes: 0,
+            opening: None,
+            probed: false,
+            answered: false,
+            born: Instant::now(),
+            heard: false,
+            used: Instant::now(),
+            strays: Strays::default(),
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: &Bytes) -> Option<Waiting> {
+        let waiting = self.pending.remove(key)?;
+        if let Some(token) = &waiting.asked.token_key {
+            self.tokens.remove(token);
+        }
+        if self.opening.as_ref() == Some(key) {
+            self.opening = None;
+        }
+        Some(waiting)
+    }
+
+    /// The request that an answer of this id is for. Numbers of ours are unambiguous as texts too (C17).
+    pub(super) fn answered_under(&mut self, id: &Bytes) -> Option<Waiting> {
+        let waiting = self.remove(id);
+        if waiting.is_some() || self.mode == Mode::Legacy(Speaker::Client) {
+            return waiting;
+        }
+        let digits = id.strip_prefix(b"\"").and_then(|id| id.strip_suffix(b"\""))?;
+        digits.iter().all(u8::is_ascii_digit).then(|| self.remove(&Bytes::copy_from_slice(digits))).flatten()
+    }
+
+    /// The newest request that waits.
+    pub(super) fn newest(&self) -> Option<&Waiting> {
+        self.pending.values().max_by_key(|waiting| waiting.asked.serial)
+    }
+
+    /// The one request that may be sent log messages.
+    pub(super) fn logged(&self) -> Option<&Waiting> {
+        let mut all = self.pending.values().filter(|waiting| waiting.asked.wants_logs);
+        all.next().filter(|_| all.next().is_none())
+    }
+
+    /// The key of a probe that waits.
+    pub(super) fn probe(&self) -> Option<Bytes> {
+        self.pending.iter().find(|(_, waiting)| waiting.asked.probes).map(|(key, _)| key.clone())
+    }
+}
+
+/// A request under its own id.
+pub(super) fn own(state: &mut State, request: &Request) -> (Bytes, Asked) {
+    state.serial += 1;
+    let token = request.params.meta().and_then(|meta| meta.first(&request.text, meta::PROGRESS_TOKEN));
+    let asked = Asked {
+        serial: state.serial,
+        id: request.id.raw().clone(),
+        caller: None,
+        token: None,
+        token_key: token.map(|span| key(span.of(&request.text))),
+        listens: false,
+        wants_logs: false,
+        probes: false,
+    };
+    (key(request.id.raw()), asked)
+}
+
+/// What an id or a token is found by: strings by what they say, however it is spelled.
+pub(super) fn key(raw: &[u8]) -> Bytes {
+    if raw.contains(&b'\\')
+        && let Some(inner) = raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\""))
+        && let Some(text) = crate::wire::json::unescape(inner)
+    {
+        return Bytes::from(format!("\"{text}\""));
+    }
+    Bytes::copy_from_slice(raw)
+}
