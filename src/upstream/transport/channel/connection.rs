@@ -128,7 +128,12 @@ impl Connection {
                 state.mode = Mode::Modern;
             }
             state.serial += 1;
-            let id = if probes { probe_id() } else { Id::number(state.serial) };
+            let mut id = if probes { probe_id() } else { Id::number(state.serial) };
+            // A legacy client's `initialize` may wait in it too, under an id of its own.
+            while state.pending.contains_key(id.raw()) {
+                state.serial += 1;
+                id = Id::number(state.serial);
+            }
             let (line, token) = rename::request(request, &id);
             let asked = Asked {
                 serial: state.serial,
@@ -264,6 +269,17 @@ impl Connection {
         state.pending.clear();
         state.tokens.clear();
         true
+    }
+
+    /// A modern server's that has been asked nothing but the probe.
+    pub(super) fn is_only_probed(&self) -> bool {
+        let state = self.lock();
+        state.mode == Mode::Modern && state.probed && state.serial == 1 && state.pending.is_empty()
+    }
+
+    /// It has initialized: the channel is a session's from now on.
+    pub(super) fn is_both(&self, speaker: Speaker) {
+        self.lock().mode = Mode::Legacy(speaker);
     }
 
     /// A modern server after all: it has answered the probe, if late.

@@ -6,7 +6,7 @@
 
 use super::super::body::Body;
 use super::super::error::{Phase, SendError};
-use super::super::http::RequestHead;
+use super::super::http::{RequestHead, Speaker};
 use super::super::pipe::Trouble;
 use super::connection::{Answered, Connection, Mode, NoAnswer};
 use super::{Host, Kind, principal, random, refused};
@@ -21,11 +21,11 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 impl Host {
-    /// A channel that nobody has used but for a probe.
-    fn untold(&self) -> Option<Arc<Connection>> {
+    /// One of the channels without a session.
+    fn find(&self, fits: impl Fn(&Connection) -> bool) -> Option<Arc<Connection>> {
         let modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
         let mut open = modern.values().filter_map(|slot| slot.try_lock().ok()?.clone());
-        open.find(|channel| channel.mode() == Mode::Untold && !channel.is_over())
+        open.find(|channel| fits(channel) && !channel.is_over())
     }
 
     pub(super) async fn initialize(
@@ -33,8 +33,21 @@ impl Host {
         head: &RequestHead,
         request: &Request,
     ) -> Result<Response<Body>, SendError> {
-        let untold = self.untold().filter(|channel| channel.becomes_legacy(head.speaker));
-        let opened = match untold {
+        if head.speaker == Speaker::Client
+            && let Some(channel) = self.find(Connection::is_only_probed)
+        {
+            // Known to be modern, it may be both (`relay::like`), and need not be started twice to say so.
+            let answered = channel.legacy(request, &head.headers).await;
+            return match answered {
+                Ok(Answered { response, error: false }) => {
+                    channel.is_both(head.speaker);
+                    Ok(self.begun(channel, head, response))
+                }
+                answered => self.settle(answered, &head.headers, Some(&request.id)),
+            };
+        }
+        let untold = self.find(|channel| channel.mode() == Mode::Untold);
+        let opened = match untold.filter(|channel| channel.becomes_legacy(head.speaker)) {
             Some(channel) => Ok(channel),
             None => self.start_legacy(head).await,
         };
@@ -52,19 +65,29 @@ impl Host {
             };
             answered = self.first(&opened.channel, request, head).await;
         }
-        let Ok(Answered { mut response, error: false }) = answered else {
+        let Ok(Answered { response, error: false }) = answered else {
             return self.settle(answered, &head.headers, Some(&request.id));
         };
+        opened.claimed = true;
+        Ok(self.begun(opened.channel.clone(), head, response))
+    }
+
+    /// A session in the channel, and the answer that says so.
+    fn begun(
+        &self,
+        channel: Arc<Connection>,
+        head: &RequestHead,
+        mut response: Response<Body>,
+    ) -> Response<Body> {
         let id = format!("{}{}", self.mark, random());
         if let Ok(value) = HeaderValue::try_from(&id) {
             response.headers_mut().insert(HeaderName::from_static(MCP_SESSION_ID), value);
         }
-        opened.claimed = true;
-        self.sessions.insert(id, (principal(&head.headers), opened.channel.clone()));
-        if opened.channel.is_over() {
-            self.forget(&opened.channel);
+        self.sessions.insert(id, (principal(&head.headers), channel.clone()));
+        if channel.is_over() {
+            self.forget(&channel);
         }
-        Ok(response)
+        response
     }
 
     /// Sends `initialize`. A process that has to start has its time from its start to its first word.
