@@ -1,4 +1,4 @@
-//! What the proxy costs: `cargo bench --bench relay`, or `-- memory`, `-- large`, `-- all`.
+//! What the proxy costs: `cargo bench --bench relay`, or `-- memory`, `-- large`, `-- start`, `-- all`.
 //!
 //! Owns the command line. Everything runs on loopback, bounded in time and count: load comes from this process, the
 //! server and the bare relay are this program again in processes of their own, so that each one's CPU is its own.
@@ -7,12 +7,14 @@
 #![allow(unreachable_pub)]
 
 mod bare;
+mod child;
 mod http1;
 mod load;
 mod memory;
 mod process;
 mod report;
 mod speed;
+mod start;
 mod upstream;
 mod work;
 
@@ -28,6 +30,7 @@ fn main() -> io::Result<()> {
         match argument.as_str() {
             // The roles of this program that others start.
             "role-upstream" => return one_thread()?.block_on(upstream::run()),
+            "role-child" => return child::run(&arguments.next().unwrap_or_default()),
             "role-bare" => {
                 let upstream = arguments.next().unwrap_or_default();
                 return many_threads()?.block_on(bare::run(upstream));
@@ -39,7 +42,7 @@ fn main() -> io::Result<()> {
                 plan.span =
                     number().map_or(plan.span, |span| Duration::from_millis(span.clamp(50, 10_000).into()));
             }
-            "speed" | "memory" | "large" | "all" => parts.push(argument),
+            "speed" | "memory" | "large" | "start" | "all" => parts.push(argument),
             _ => plan.only.push(argument),
         }
     }
@@ -51,6 +54,9 @@ fn main() -> io::Result<()> {
     one_thread()?.block_on(async {
         if wants("speed") {
             speed::run(&plan, folder.path()).await?;
+        }
+        if wants("start") {
+            start::run().await?;
         }
         if wants("large") {
             memory::large().await?;

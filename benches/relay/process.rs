@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(10);
 const START: Duration = Duration::from_secs(10);
 
+/// The proxy as it is built for the benchmark.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_mcp-janus");
+
 pub struct Process {
     child: Child,
     pub address: SocketAddr,
@@ -32,7 +35,7 @@ impl Process {
 
     /// The proxy; `arguments` follow `serve --listen ADDRESS`.
     pub fn proxy<S: AsRef<std::ffi::OsStr>>(log: &str, arguments: &[S]) -> io::Result<Self> {
-        Self::proxy_of(Path::new(env!("CARGO_BIN_EXE_mcp-janus")), log, arguments)
+        Self::proxy_of(Path::new(BINARY), log, arguments)
     }
 
     /// The proxy of another build.
@@ -43,11 +46,12 @@ impl Process {
     ) -> io::Result<Self> {
         let address = free_address()?;
         let mut command = Command::new(binary);
-        command.arg("serve").args(arguments).args(["--log-level", log]);
+        command.args(["serve", "--log-level", log]);
         // A file names its own address.
         if !arguments.iter().any(|argument| argument.as_ref() == "--config") {
             command.arg("--listen").arg(address.to_string());
         }
+        command.args(arguments);
         command.env("LISTEN", address.to_string()).stdin(Stdio::null());
         if log == "info" {
             command.stderr(Stdio::null());
@@ -99,7 +103,8 @@ http {{
         Ok(self)
     }
 
-    /// User and system time so far, of children too (nginx has a process for each core).
+    /// User and system time so far, of children too (nginx has a process for each core), but not of the servers that the proxy
+    /// starts: those are another thread's.
     pub fn cpu(&self) -> Duration {
         self.pids().into_iter().filter_map(cpu).sum()
     }
@@ -165,6 +170,6 @@ fn cpu(pid: u32) -> Option<Duration> {
 }
 
 /// An address on loopback that nobody had a moment ago.
-fn free_address() -> io::Result<SocketAddr> {
+pub fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }

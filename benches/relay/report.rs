@@ -17,6 +17,8 @@ pub enum Pair {
     Down,
     /// The proxy between client and server of one era.
     Like,
+    /// The proxy before a server that is a program. Judged by the row with this name, which is the same over HTTP.
+    Piped(&'static str),
     /// Shown, not judged.
     Other,
 }
@@ -53,6 +55,8 @@ const CPU: [Bars; 5] = [
 ];
 /// The 99th percentile of the small call's time.
 const P99: Bars = ("small", 1.6, 1.4, None);
+/// CPU of a small call through pipes, as a ratio to the same over HTTP.
+const PIPED: f64 = 2.0;
 
 impl Row {
     pub fn new(name: &'static str, pair: Pair) -> Self {
@@ -79,7 +83,7 @@ impl Row {
             Pair::Across => Some(bars.1),
             Pair::Like => Some(bars.2),
             Pair::Down => bars.3,
-            Pair::Direct | Pair::Bare | Pair::Other => None,
+            Pair::Direct | Pair::Bare | Pair::Piped(_) | Pair::Other => None,
         }
     }
 }
@@ -126,6 +130,12 @@ pub fn print(work: &Work, rows: &[Row]) {
             let cpu = verdict(row.ratio(bare, |sample| sample.cpu), bars(&CPU));
             let p99 = verdict(row.ratio(bare, |sample| sample.p99), bars(&[P99]));
             print!("   {cpu:<16} {p99:<16} {:.2}", row.least() / bare.least());
+        }
+        if let Pair::Piped(over_http) = row.pair
+            && let Some(over_http) = rows.iter().find(|row| row.name == over_http)
+        {
+            let bar = (work.name == "small").then_some(PIPED);
+            print!("   of {}: {}", over_http.name, verdict(row.ratio(over_http, |sample| sample.cpu), bar));
         }
         println!();
     }

@@ -3,6 +3,7 @@
 //! Owns the contestants and their order. Every round gives each of them a turn at a work, so that whatever else the
 //! machine does hits all alike; what is told is the median over the rounds, and ratios are taken within a round.
 
+use super::child;
 use super::load::{self, Target};
 use super::process::Process;
 use super::report::{self, Pair, Row, Sample};
@@ -30,17 +31,22 @@ struct Contestant {
 
 pub async fn run(plan: &Plan, folder: &Path) -> io::Result<()> {
     let server = Process::role("role-upstream", None)?;
-    let contestants = enter(&server, folder, plan.other.as_deref()).await?;
+    let all = enter(&server, folder, plan.other.as_deref()).await?;
     let began = Instant::now();
     for work in WORKS {
         if !plan.only.is_empty() && !plan.only.iter().any(|name| work.name.contains(name.as_str())) {
             continue;
         }
+        // What goes through pipes is told of one work, or of those that are asked for.
+        let piped = |one: &&Contestant| {
+            !matches!(one.pair, Pair::Piped(_)) || work == WORKS[0] || !plan.only.is_empty()
+        };
+        let contestants: Vec<_> = all.iter().filter(piped).collect();
         let mut rows: Vec<Row> = contestants.iter().map(|one| Row::new(one.name, one.pair)).collect();
         for round in 0..plan.rounds {
             for turn in 0..contestants.len() {
                 let index = (turn + round) % contestants.len();
-                let one = &contestants[index];
+                let one = contestants[index];
                 rows[index].samples.push(one.turn(&work, plan.span).await?);
             }
         }
@@ -50,6 +56,9 @@ pub async fn run(plan: &Plan, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+const ACROSS: &str = "janus modern>legacy";
+const MODERN: &str = "janus modern>modern";
+const LEGACY: &str = "janus legacy>legacy";
 const CAN_BE_ASKED: &str = "janus m>l, can be asked";
 const DOWN: &str = "janus legacy>modern";
 const DOWN_CAN_BE_ASKED: &str = "janus l>m, can be asked";
@@ -79,9 +88,9 @@ async fn enter(server: &Process, folder: &Path, other: Option<&Path>) -> io::Res
         None => println!("nginx is not installed; its row is left out"),
     }
     let janus = |log: &str, era: Era| Process::proxy(log, &["--upstream", &url(era)]);
-    add("janus modern>legacy", Pair::Across, Era::Modern, janus("warn", Era::Legacy)?);
-    add("janus modern>modern", Pair::Like, Era::Modern, janus("warn", Era::Modern)?);
-    add("janus legacy>legacy", Pair::Like, Era::Legacy, janus("warn", Era::Legacy)?);
+    add(ACROSS, Pair::Across, Era::Modern, janus("warn", Era::Legacy)?);
+    add(MODERN, Pair::Like, Era::Modern, janus("warn", Era::Modern)?);
+    add(LEGACY, Pair::Like, Era::Legacy, janus("warn", Era::Legacy)?);
     // Each connection begins a session before anything is counted.
     add(DOWN, Pair::Down, Era::Legacy, janus("warn", Era::Modern)?);
     add(DOWN_CAN_BE_ASKED, Pair::Other, Era::Legacy, janus("warn", Era::Modern)?);
@@ -89,6 +98,16 @@ async fn enter(server: &Process, folder: &Path, other: Option<&Path>) -> io::Res
     add("janus m>l, log info", Pair::Other, Era::Modern, janus("info", Era::Legacy)?);
     // What it costs that the server might ask something.
     add(CAN_BE_ASKED, Pair::Other, Era::Modern, janus("warn", Era::Legacy)?);
+    // The same server as a program; of a legacy client each connection has one of its own.
+    let this = std::env::current_exe()?;
+    let program = |era: Era| {
+        let role = ["role-child", child::word(era)].map(std::ffi::OsStr::new);
+        Process::proxy("warn", &[&["--".as_ref(), this.as_os_str()][..], &role].concat())
+    };
+    add("janus m>l, program", Pair::Piped(ACROSS), Era::Modern, program(Era::Legacy)?);
+    add("janus m>m, program", Pair::Piped(MODERN), Era::Modern, program(Era::Modern)?);
+    add("janus l>l, program", Pair::Piped(LEGACY), Era::Legacy, program(Era::Legacy)?);
+    add("janus l>m, program", Pair::Piped(DOWN), Era::Legacy, program(Era::Modern)?);
     if let Some(binary) = other {
         let other = |era: Era| Process::proxy_of(binary, "warn", &["--upstream", &url(era)]);
         add("other modern>legacy", Pair::Across, Era::Modern, other(Era::Legacy)?);

@@ -25,8 +25,8 @@ struct Server {
     sessions: AtomicU64,
 }
 
-struct Tool {
-    work: Work,
+pub struct Tool {
+    pub work: Work,
     /// What a call of it holds.
     needle: String,
     /// Before and after the id, by era.
@@ -88,20 +88,16 @@ impl Server {
         let id = value(seen, b"\"id\":");
         match (value(seen, b"\"method\":"), era) {
             (b"\"tools/call\"", _) => {
-                let called = |tool: &&Tool| memchr::memmem::find(seen, tool.needle.as_bytes()).is_some();
-                let Some(tool) = self.tools.iter().find(called) else {
+                let Some(tool) = self.tools.iter().find(|tool| tool.is_called(seen)) else {
                     return refuse(conn, "404 Not Found").await;
                 };
                 let work = &tool.work;
                 if length < work.arguments || head.session.is_none() && era == Era::Legacy {
                     return refuse(conn, "400 Bad Request").await;
                 }
-                let answer = match era {
-                    Era::Legacy => &tool.legacy,
-                    Era::Modern => &tool.modern,
-                };
+                let answer = tool.answer(era);
                 if work.progress > 0 {
-                    return events(conn, work, answer, id, value(seen, b"\"progressToken\":")).await;
+                    return events(conn, tool, answer, id, value(seen, b"\"progressToken\":")).await;
                 }
                 json(conn, work, answer, id).await
             }
@@ -146,13 +142,33 @@ impl Server {
 }
 
 impl Tool {
-    fn new(work: &Work) -> Self {
+    pub fn new(work: &Work) -> Self {
         // The client's own name stands before the tool's, so its name alone would not do.
         let needle = format!(r#""name":"{}","arguments""#, work.name);
         Self { work: *work, needle, legacy: work.answer(Era::Legacy), modern: work.answer(Era::Modern) }
     }
 
-    fn listed(&self) -> String {
+    /// Whether a request calls it.
+    pub fn is_called(&self, request: &[u8]) -> bool {
+        memchr::memmem::find(request, self.needle.as_bytes()).is_some()
+    }
+
+    /// The answer, before and after the id.
+    pub fn answer(&self, era: Era) -> &(String, String) {
+        match era {
+            Era::Legacy => &self.legacy,
+            Era::Modern => &self.modern,
+        }
+    }
+
+    pub fn progress(&self, token: &str, step: usize) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{step},"total":{},"message":"step {step} is done"}}}}"#,
+            self.work.progress
+        )
+    }
+
+    pub fn listed(&self) -> String {
         format!(
             r#"{{"name":"{}","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string"}}}}}}}}"#,
             self.work.name
@@ -161,7 +177,7 @@ impl Tool {
 }
 
 /// The raw value after `key`, up to what ends it; for texts that hold no escapes.
-fn value<'a>(text: &'a [u8], key: &[u8]) -> &'a [u8] {
+pub fn value<'a>(text: &'a [u8], key: &[u8]) -> &'a [u8] {
     let Some(at) = memchr::memmem::find(text, key) else { return b"" };
     let rest = &text[at + key.len()..];
     let end =
@@ -199,19 +215,15 @@ async fn json(conn: &mut Conn, work: &Work, (before, after): &(String, String), 
 
 async fn events(
     conn: &mut Conn,
-    work: &Work,
+    tool: &Tool,
     (before, after): &(String, String),
     id: &[u8],
     token: &[u8],
 ) -> io::Result<()> {
     let (id, token) = (String::from_utf8_lossy(id), String::from_utf8_lossy(token));
     conn.write(STREAM.as_bytes()).await?;
-    for step in 1..=work.progress {
-        let data = format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{step},"total":{},"message":"step {step} is done"}}}}"#,
-            work.progress
-        );
-        chunk(conn, &data, "").await?;
+    for step in 1..=tool.work.progress {
+        chunk(conn, &tool.progress(&token, step), "").await?;
         // Others have their turn, as they would while a tool works.
         tokio::task::yield_now().await;
     }

@@ -90,6 +90,12 @@ impl Template {
         }
     }
 
+    /// What stands below the head.
+    pub fn body(&self) -> &[u8] {
+        let head = memchr::memmem::find(&self.bytes, b"\r\n\r\n").map_or(0, |at| at + 4);
+        &self.bytes[head..]
+    }
+
     fn new(head: String, body: String) -> Self {
         let text = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
         let id = FIRST_ID.to_string();
