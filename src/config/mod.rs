@@ -164,8 +164,8 @@ pub struct Upstream {
     pub target: Target,
     /// Of an `http` or `https` target.
     pub transport: HttpTransport,
-    /// Where messages are posted to at a server of the old HTTP+SSE, in the place of what its `endpoint` event says: a path,
-    /// or a URL of the same origin (C42).
+    /// Where messages are posted to at a server of the old HTTP+SSE, in the place of what its `endpoint` event says, whose
+    /// query is kept: a path, or a URL of the same origin (C42).
     pub sse_endpoint: Option<String>,
     /// Where clients of the old HTTP+SSE find their event stream, such as `/sse`; messages are posted to `messages` beside it.
     /// `None`: they are not served.

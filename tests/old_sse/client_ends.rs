@@ -162,3 +162,48 @@ async fn a_grace_that_is_over_ends_the_streams() {
     let answers: Vec<_> = client.ear.all().into_iter().filter(|said| said.id() == "1").collect();
     assert!(answers.len() <= 1, "{:?}", client.ear.raws());
 }
+
+/// Whoever does not read waits for itself, and what it may have waiting is bounded.
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_client_that_does_not_read_is_bounded() {
+    let text = "x".repeat(100_000);
+    let net = Net::new();
+    let up = LegacyServer::new()
+        .on("tools/call", move |seen, reply: Reply| {
+            let text = text.clone();
+            async move {
+                reply.result(&seen, &format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#)).await;
+            }
+        })
+        .start(&net);
+    let proxy = bounded(&net, "[limits]\nrequests = 4", "").await;
+    let mut stream = proxy.open(&Ask::verb("GET").path(PATH).header("Accept", "text/event-stream")).await;
+    let place = stream.event().await.unwrap().data;
+    let post = |text: &str| {
+        let ask = Ask::old("").path(&place).raw_body(text.as_bytes());
+        let proxy = proxy.clone();
+        async move { proxy.open(&ask).await }
+    };
+    assert_eq!(post(&crate::client::initialize("2024-11-05")).await.status, 202);
+    assert_eq!(stream.message().await["id"], 0);
+    assert_eq!(post(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await.status, 202);
+    let mut accepted = 0;
+    let refused = loop {
+        let answer = post(&call(&accepted.to_string(), "print", "{}")).await;
+        if answer.status != 202 {
+            break answer;
+        }
+        accepted += 1;
+        assert!(accepted < 200, "some bound is reached");
+    };
+    assert_eq!((refused.status, refused.headers.get("retry-after").as_deref()), (503, Some("1")));
+    assert!(up.posts("tools/call").len() <= 12, "{} of {accepted} have run", up.posts("tools/call").len());
+    // It reads at last: each that was accepted is answered once.
+    let mut ids = Vec::new();
+    while ids.len() < accepted {
+        ids.push(stream.message().await["id"].as_u64().unwrap());
+    }
+    ids.sort_unstable();
+    assert!((0..).zip(&ids).all(|(n, id)| n == *id), "{ids:?}");
+    assert_eq!(post(&call("\"on\"", "print", "{}")).await.status, 202);
+}
