@@ -4,7 +4,6 @@
 //! a bound, and telling it again. What lies in the server itself is lost with the session. Rules: A12.13; vector D31.
 
 use super::Channel;
-use super::messages::Messages;
 use super::session::Standing;
 use crate::wire::jsonrpc::{Request, string};
 use crate::wire::method::{LegacyOnly, Method};
@@ -100,24 +99,11 @@ impl Channel {
                 "{{\"jsonrpc\":\"2.0\",\"id\":\"mcp-janus-{number}\",\"method\":\"{method}\",\"params\":{}}}",
                 String::from_utf8_lossy(&params)
             );
-            let told = self.own(session, text, headers.clone());
+            let told = self.post(self.heads.in_session(session, text.into(), headers.clone()));
             if timeout(self.settings().timeouts.initialize, told).await.is_err() {
                 tracing::warn!(method, "a new session was not told in time what the lost one knew");
                 return;
             }
         }
-    }
-
-    /// Sends a request of our own, whose answer is nobody's; the status that it got.
-    pub(super) async fn own(
-        &self,
-        session: &Standing,
-        text: String,
-        headers: Option<HeaderMap>,
-    ) -> hyper::StatusCode {
-        let response = self.front.handle(self.heads.in_session(session, text.into(), headers)).await;
-        let mut messages = Messages::new(response, self.settings().limits.message_bytes);
-        while let Ok(Some(_)) = messages.next().await {}
-        messages.status
     }
 }

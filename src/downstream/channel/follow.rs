@@ -15,6 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
+/// Asks whether the session is there.
+const PING: &str = r#"{"jsonrpc":"2.0","id":"mcp-janus-ping","method":"ping"}"#;
+
 impl Channel {
     /// Follows whichever session stands; never ends by itself.
     pub(super) async fn follow(&self) {
@@ -59,8 +62,8 @@ impl Channel {
                 }
             } else if status == StatusCode::NOT_FOUND && stood {
                 // Of the stream, or of the session: a POST tells (C08).
-                let ping = "{\"jsonrpc\":\"2.0\",\"id\":\"mcp-janus-ping\",\"method\":\"ping\"}";
-                if self.own(session, ping.to_owned(), None).await != StatusCode::NOT_FOUND {
+                let ping = Bytes::from_static(PING.as_bytes());
+                if self.post(self.heads.in_session(session, ping, None)).await != StatusCode::NOT_FOUND {
                     return;
                 }
                 // Another session has a stream of its own.

@@ -7,26 +7,21 @@
 use super::Channel;
 use super::again::Effect;
 use super::deliver::{Awaited, UNBOUNDED, items, words};
-use super::flying::{Cancelled, Kind};
+use super::flying::Kind;
 use super::messages::{Broken, Messages};
 use super::session::{Standing, standing};
 use super::sort::What;
-use crate::downstream::body::FrontBody;
 use crate::wire::headers::MCP_SESSION_ID;
-use crate::wire::jsonrpc::{self, Id, Message, Notification, Reply, Request, code};
+use crate::wire::jsonrpc::{self, Id, Message, Reply, Request, code};
 use crate::wire::version::Era;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt};
-use hyper::{HeaderMap, Response, StatusCode};
+use hyper::{HeaderMap, StatusCode};
 use smallvec::SmallVec;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// How long a notification may hold up what comes after it; and how long what must come is held up at all.
-const NOTICE: Duration = Duration::from_secs(10);
-const ANSWER: Duration = Duration::from_secs(1);
 /// How long a stream is read on for what else comes after the answer.
 const REST: Duration = Duration::from_secs(2);
 /// Before a stream is taken up again that named no pause.
@@ -283,82 +278,6 @@ impl Channel {
         }
     }
 
-    /// A notification in the session, for which all that comes after it waits.
-    pub(super) fn legacy_notice<'a>(
-        &'a self,
-        told: Notification,
-        headers: Option<HeaderMap>,
-    ) -> BoxFuture<'a, ()> {
-        let (turn, barrier) = self.order.barrier();
-        let small = self.small();
-        async move {
-            let _small = small;
-            turn.come().await;
-            let mut telling = pin!(self.tell(told.text.clone(), headers));
-            let session = match timeout(NOTICE, &mut telling).await {
-                Ok(session) => session,
-                Err(_) => {
-                    drop(barrier);
-                    telling.await
-                }
-            };
-            if let Some(session) = session
-                && told.method == "notifications/initialized"
-            {
-                self.sessions.initialized(session.number, told.text);
-            }
-        }
-        .boxed()
-    }
-
-    /// Posts what has no answer, and once more where the session was lost. The session that took it.
-    async fn tell(&self, text: Bytes, headers: Option<HeaderMap>) -> Option<Arc<Standing>> {
-        let mut session = self.sessions.current()?;
-        let mut renewed = false;
-        loop {
-            let posted = self.heads.in_session(&session, text.clone(), headers.clone());
-            let response = self.front.handle(posted).await;
-            match response.status() {
-                status if status.is_success() => return Some(session),
-                StatusCode::NOT_FOUND if session.id.is_some() && !std::mem::replace(&mut renewed, true) => {
-                    session = self.renew(&session, headers.clone()).await.ok()?;
-                }
-                _ => {
-                    untaken(&response);
-                    return None;
-                }
-            }
-        }
-    }
-
-    /// What the host answers to a question of the server. One of a session that is lost has nobody to go to.
-    pub(super) fn answer<'a>(&'a self, text: Bytes, headers: Option<HeaderMap>) -> BoxFuture<'a, ()> {
-        let (turn, small) = (self.order.turn(), self.small());
-        async move {
-            let _small = small;
-            turn.come_within(ANSWER).await;
-            let Some(session) = self.sessions.current() else { return };
-            let response = self.front.handle(self.heads.in_session(&session, text, headers)).await;
-            if !response.status().is_success() {
-                untaken(&response);
-            }
-        }
-        .boxed()
-    }
-
-    /// `None`: that is all.
-    pub(super) fn cancel<'a>(
-        &'a self,
-        raw: &Bytes,
-        text: Bytes,
-        headers: Option<HeaderMap>,
-    ) -> Option<BoxFuture<'a, ()>> {
-        match self.flying.cancel(raw) {
-            Cancelled::Nothing | Cancelled::Here => None,
-            Cancelled::AtServer => Some(self.answer(text, headers)),
-        }
-    }
-
     /// A request under an id that is under way (C20).
     pub(super) fn duplicate<'a>(&'a self, id: &Id) -> BoxFuture<'a, ()> {
         let told = "a request with this id is under way";
@@ -375,10 +294,6 @@ impl Channel {
         }
         .boxed()
     }
-}
-
-fn untaken(response: &Response<FrontBody>) {
-    tracing::debug!(status = response.status().as_u16(), "a message of the client was not taken");
 }
 
 /// Whether a text is a server's word that it does not know the method.

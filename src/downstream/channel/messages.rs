@@ -13,6 +13,11 @@ use http_body_util::BodyExt;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Response, StatusCode};
 use std::time::Duration;
+use tokio::time::timeout;
+
+/// As much of a body that holds no message as is read, and for how long.
+const NOTHING: usize = 64 * 1024;
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub(super) struct Messages {
@@ -72,7 +77,11 @@ impl Messages {
     /// The next text; `None` after the last one.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Broken> {
         match &mut self.form {
-            Form::Nothing => Ok(None),
+            Form::Nothing => {
+                // Whatever it says, to its end: what is left in the middle looks given up.
+                let _ = timeout(PATIENCE, gather(&mut self.body, NOTHING)).await;
+                Ok(None)
+            }
             Form::Json => {
                 let whole = gather(&mut self.body, self.limit).await;
                 self.form = Form::Nothing;

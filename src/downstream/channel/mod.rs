@@ -7,8 +7,8 @@
 //! long the whole lives.
 //!
 //! The parts: [`run`] takes the texts in their order and bounds what is under way, `sort` says what a text is, `order` keeps
-//! what must not overtake, `flying` knows the requests that have no answer yet, `heads` makes the headers, `modern` and
-//! `legacy` send, `messages` takes a response apart, `deliver` decides what of it is written, `session` holds the one session
+//! what must not overtake, `flying` knows the requests that have no answer yet, `heads` makes the headers, `modern`,
+//! `legacy` and `tell` send, `messages` takes a response apart, `deliver` decides what of it is written, `session` holds the one session
 //! of a legacy host and opens it anew where it is lost, `again` is what that one must be told, `follow` reads the session's GET
 //! stream.
 //!
@@ -41,6 +41,7 @@ mod order;
 mod run;
 mod session;
 mod sort;
+mod tell;
 
 use super::front::{Front, Inner};
 use crate::config;

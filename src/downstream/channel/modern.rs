@@ -72,10 +72,7 @@ impl Channel {
         let small = self.small();
         async move {
             let _small = small;
-            let response = self.front.handle(self.heads.modern_text(text, headers)).await;
-            if !response.status().is_success() {
-                tracing::debug!(status = response.status().as_u16(), "a notification was not taken");
-            }
+            self.post(self.heads.modern_text(text, headers)).await;
         }
         .boxed()
     }

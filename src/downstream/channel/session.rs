@@ -218,9 +218,9 @@ impl Channel {
         let mut session = Standing { id, revision, initialized: None, ..lost.clone() };
         if let Some(text) = &lost.initialized {
             let ready = self.heads.in_session(&session, text.clone(), headers.clone());
-            let told = self.front.handle(ready).await;
-            if !told.status().is_success() {
-                let status = told.status().as_u16();
+            let status = self.post(ready).await;
+            if !status.is_success() {
+                let status = status.as_u16();
                 return Err(format!("the session was lost; another was refused with HTTP status {status}"));
             }
             session.initialized = Some(text.clone());
@@ -236,7 +236,7 @@ impl Channel {
     /// Ends a session at its server, as far as that allows it.
     pub(super) async fn end(&self, session: &Standing) {
         if session.id.is_some() {
-            let _ = timeout(FAREWELL, self.front.handle(self.heads.end(session))).await;
+            let _ = timeout(FAREWELL, self.post(self.heads.end(session))).await;
         }
     }
 
@@ -249,7 +249,7 @@ impl Channel {
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"the client has gone\"}}}}",
                 String::from_utf8_lossy(&id)
             );
-            self.front.handle(self.heads.in_session(&session, text.into(), None))
+            self.post(self.heads.in_session(&session, text.into(), None))
         });
         let _ = timeout(FAREWELL / 2, join_all(cancels)).await;
         self.end(&session).await;
