@@ -1,7 +1,7 @@
 //! Legacy clients before a legacy program: a process for each session, from `initialize` to DELETE (A12.13-A12.15, C10).
 
 use crate::stage::{HANDSHAKE, Stage, legacy_server, words};
-use crate::support::{End, Old, User, json, pass};
+use crate::support::{End, Old, User, Value, json, pass};
 
 #[tokio::test(start_paused = true)]
 async fn a_process_for_each_session() {
@@ -128,17 +128,19 @@ async fn a_process_that_ends_ends_its_session() {
     assert_eq!(stage.child(3).await.briefs(), third);
 }
 
-/// A legacy client is told of the bound in an answer (A12.21).
+/// Nothing was begun, so this is the one refusal that has a status of its own: the client may come again.
 #[tokio::test(start_paused = true)]
 async fn no_more_processes_than_are_allowed() {
     let stage = Stage::canned(legacy_server(), "[upstream.up.limits]\nmax_processes = 2\n").await;
     let one = stage.user().await;
     let two = stage.user().await;
     let (stream, _other) = (one.get().await, two.get().await);
-    let refused = stage.send(&Old::initialize("2025-11-25").id("\"i\"")).await;
-    assert_eq!((refused.code(), &refused.message["id"]), (-32603, &json!("i")), "{}", refused.raw);
-    assert!(words(&refused).contains("processes"), "{}", refused.raw);
-    assert_eq!(refused.headers.get("mcp-session-id"), None);
+    let mut refused = stage.proxy.open(&Old::initialize("2025-11-25").id("\"i\"")).await;
+    assert_eq!((refused.status, refused.headers.get("mcp-session-id")), (503, None));
+    let (body, _) = refused.pieces().await;
+    let message: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!((&message["error"]["code"], &message["id"]), (&json!(-32603), &json!("i")), "{message}");
+    assert!(message["error"]["message"].as_str().unwrap().contains("processes"), "{message}");
     assert_eq!(stage.children().len(), 2);
     one.delete().await;
     assert_eq!(stream.end().await, End::Clean);
