@@ -12,6 +12,7 @@ use super::super::stream::{End, Standing, Tail};
 use super::state::{SELDOM, State, Waiting, key};
 use super::{Connection, Mode, PROBE};
 use crate::translate::discover;
+use crate::translate::notify::Kind as Told;
 use crate::wire::jsonrpc::{self, Id, Message, Notification, Reply, Request, Response as Answer, code};
 use crate::wire::meta;
 use crate::wire::payload::Payload;
@@ -170,15 +171,13 @@ impl Connection {
                 return end_of_listen(waiting);
             }
             (Addressee::None, Mode::Modern | Mode::Untold) => {
-                let waiting = match notification.method.as_str() {
-                    "notifications/message" => state.logged(),
-                    // Of a subscription that it does not name.
-                    "notifications/tools/list_changed"
-                    | "notifications/prompts/list_changed"
-                    | "notifications/resources/list_changed"
-                    | "notifications/resources/updated"
-                    | "notifications/subscriptions/acknowledged" => None,
-                    _ => state.newest().filter(|one| state.pending.len() == 1 && !one.asked.listens),
+                let waiting = match Told::of(&notification.method) {
+                    Told::Log => state.logged(),
+                    // Of a token, a subscription or a request that it does not name.
+                    Told::Progress | Told::Changed | Told::LegacyOnly => None,
+                    Told::Custom => {
+                        state.newest().filter(|one| state.pending.len() == 1 && !one.asked.listens)
+                    }
                 };
                 waiting.is_some_and(|waiting| waiting.tail.offer(notification.text.clone(), room))
             }
