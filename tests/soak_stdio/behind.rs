@@ -11,6 +11,39 @@ use crate::{Ledger, server};
 /// Processes or event streams at once.
 const MOST: usize = 40;
 
+/// What no server should say: each is passed over, or answered with an error, and touches no call.
+const NASTY: [&str; 19] = [
+    "half a line that no",
+    "",
+    "null",
+    "42",
+    "[1,2]",
+    "[]",
+    "{}",
+    "\u{1b}[31mred\u{1b}[0m",
+    r#"{"jsonrpc":"2.0"}"#,
+    r#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
+    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}"#,
+    r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"what"}}"#,
+    r#"{"jsonrpc":"2.0","id":987654321,"result":{}}"#,
+    r#"{"jsonrpc":"2.0","id":"nobody's","error":{"code":1,"message":"m"}}"#,
+    r#"{"jsonrpc":"2.0","id":1.5,"result":{}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":987654321,"progress":1}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":987654321}}"#,
+    r#"[{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}},{"x":1}]"#,
+    r#"{"level":"info","msg":"starting"}"#,
+];
+
+/// What a modern server has no business to say besides: requests of its own, and what says nobody's name.
+const MODERN_NASTY: [&str; 6] = [
+    r#"{"jsonrpc":"2.0","id":"r-1","method":"acme/unknown","params":{}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+    r#"{"jsonrpc":"2.0","id":"r-2","method":"roots/list"}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+];
+
 pub(crate) enum Behind {
     Processes(Era),
     /// Of HTTP+SSE; the server of now, and streams of those before it.
@@ -79,6 +112,7 @@ impl Behind {
                 match choice.below(8) {
                     0 => one.end(),
                     1 => one.write("data: half an event that no"),
+                    7 => self.nasty().for_each(|text| one.say(text)),
                     2 => one.write("event: other\ndata: {}\n\n: a comment\n\n"),
                     3 => self.put(net, ledger),
                     4 => open.iter().for_each(|one| one.break_off()),
@@ -86,6 +120,11 @@ impl Behind {
                 }
             }
         }
+    }
+
+    fn nasty(&self) -> impl Iterator<Item = &'static str> {
+        let modern = matches!(self, Self::Processes(Era::Modern));
+        NASTY.into_iter().chain(MODERN_NASTY.into_iter().filter(move |_| modern))
     }
 
     async fn strike_processes(&self, net: &Net, ledger: &Arc<Ledger>, choice: &mut Choice) {
@@ -98,7 +137,8 @@ impl Behind {
         match choice.below(8) {
             0 => one.exit(0),
             1 => one.exit(1),
-            2 => one.say("half a line that no"),
+            2 => one.write(b"\xff\xfe\x00 no UTF-8\n"),
+            7 => self.nasty().for_each(|text| one.say(text)),
             3 => one.complain(b"something on standard error\n"),
             4 => {
                 net.programs().fail("server", io::ErrorKind::NotFound);

@@ -25,7 +25,7 @@ use support::{Choice, Era, Net, Proxy, pass};
 
 const ROUNDS: u64 = 6;
 /// Clients of a round, a third of them modern.
-const CLIENTS: u64 = 100;
+const CLIENTS: u64 = 80;
 /// What the process may have grown by between the third round and the last, in KiB; one call in ten that is kept would not
 /// show less.
 const GROWTH: u64 = 8 * 1024;
