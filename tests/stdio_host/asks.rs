@@ -169,7 +169,7 @@ async fn c45_each_call_gets_its_own_answers() {
                 format!(r#"{{"method":"elicitation/create","params":{}}}"#, questions::form_params(&words));
             let of_it = |call: &std::sync::Arc<super::support::Call>| call.argument("n") == json!(n);
             calls.wait(2 * (round + 1)).await;
-            calls.all().into_iter().filter(of_it).next_back().unwrap().asks(&[("k", &asked)], None);
+            calls.all().into_iter().rfind(of_it).unwrap().asks(&[("k", &asked)], None);
         }
         for _ in 0..2 {
             let asked = host.told("elicitation/create").await;

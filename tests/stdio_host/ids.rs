@@ -1,7 +1,7 @@
 //! A14.2, A14.3, B17, C17, C18, C20: ids of requests that run side by side.
 
 use super::stage::{Host, echo, is_error, legacy, modern, modern_echo, text};
-use super::support::{Calls, LegacyServer, ModernServer, Proxy, Value, json, rpc};
+use super::support::{Calls, LegacyServer, ModernServer, Proxy, rpc};
 
 /// C20, D17: ids `1` and `"1"` at once, answered the other way round.
 #[tokio::test(start_paused = true)]
@@ -105,16 +105,16 @@ async fn c17_an_answer_is_given_the_id_of_its_request() {
     let calls = Calls::new();
     let (proxy, _up) = Proxy::before(&calls.of(LegacyServer::new())).await;
     let mut host = Host::initialized(&proxy, "2025-11-25", "{}").await;
-    let table: [(&str, &dyn Fn(&Value) -> String); 3] = [
-        ("7", &|_| rpc::result_message("\"7\"", r#"{"content":[{"type":"text","text":"x"}]}"#)),
-        ("8", &|_| r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"x"}}"#.to_owned()),
-        ("\"9\"", &|_| r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"x"}}"#.to_owned()),
+    let table = [
+        ("7", rpc::result_message("\"7\"", r#"{"content":[{"type":"text","text":"x"}]}"#)),
+        ("8", r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"x"}}"#.to_owned()),
+        ("\"9\"", r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"x"}}"#.to_owned()),
     ];
     for (at, (id, answer)) in table.iter().enumerate() {
         host.say(&echo(id, "{}")).await;
         let call = calls.wait(at + 1).await;
         call.event(&rpc::result_message("4711", "{}"));
-        call.event(&answer(&json!(null)));
+        call.event(answer);
         call.end();
         let got = host.answer(id).await;
         assert!(got["result"].is_object() || got["error"]["code"] == -32001, "{got}");

@@ -279,3 +279,30 @@ async fn c03_other_refusals_are_told() {
     }
     assert_eq!(up.posts("tools/call").len(), 6);
 }
+
+/// A12.22: only under the request's own id is it the server's word on the method.
+#[tokio::test(start_paused = true)]
+async fn a12_22_an_unknown_method_of_nothing_that_was_asked() {
+    let server = LegacyServer::new();
+    let odd = server.clone().on("acme/do", {
+        let server = server.clone();
+        move |seen: Arc<Seen>, reply: Reply| {
+            let server = server.clone();
+            async move {
+                match server.count("acme/do") {
+                    0 => {
+                        reply
+                            .json(404, &rpc::error_message("null", r#"{"code":-32601,"message":"gone"}"#))
+                            .await
+                    }
+                    _ => reply.result(&seen, "{}").await,
+                }
+            }
+        }
+    });
+    let (proxy, up) = Proxy::before(&odd).await;
+    let mut host = Host::initialized(&proxy, "2025-11-25", "{}").await;
+    host.say(&legacy("1", "acme/do", "")).await;
+    assert_eq!(host.answer("1").await["result"], json!({}));
+    assert_eq!(up.posts("initialize").len(), 2);
+}

@@ -267,3 +267,24 @@ async fn c21_a_request_without_an_id_is_not_run() {
         assert!(up.posts("tools/list").is_empty());
     }
 }
+
+/// A2.11: a notification that neither era defines goes on, with what HTTP repeats of it; a host without a session is modern.
+#[tokio::test(start_paused = true)]
+async fn a2_11_a_custom_notification() {
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/acme","params":{"n":1e400}}"#;
+    let take = |_seen: Arc<Seen>, reply: Reply| async move { reply.empty(202).await };
+    let (proxy, up) = Proxy::before_modern(&ModernServer::new().on("notifications/acme", take)).await;
+    let mut host = Host::launch(&proxy);
+    host.say(told).await;
+    let seen = up.wait("notifications/acme", 1).await.remove(0);
+    assert_eq!(seen.text(), told);
+    assert_eq!(seen.header("mcp-method").as_deref(), Some("notifications/acme"));
+    host.quiet(1000).await;
+
+    let (proxy, up) = Proxy::before(&LegacyServer::new()).await;
+    let mut host = Host::initialized(&proxy, "2025-11-25", "{}").await;
+    host.say(told).await;
+    let seen = up.wait("notifications/acme", 1).await.remove(0);
+    assert_eq!((seen.text(), seen.session().as_deref()), (told, Some("S1")));
+    host.quiet(1000).await;
+}

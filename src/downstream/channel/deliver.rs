@@ -54,6 +54,12 @@ impl<'a> Awaited<'a> {
         !self.single
     }
 
+    /// Whether the answer names one of them.
+    pub(super) fn names(&self, answer: &Response) -> bool {
+        let raw = answer.id.map(|span| span.of(&answer.text));
+        self.flights.iter().any(|flight| Some(&flight.id.raw()[..]) == raw)
+    }
+
     /// The request that is answered, and whether the answer is to be given its id first.
     fn take(&mut self, answer: &Response) -> Option<(Flight<'a>, bool)> {
         let raw = answer.id.map(|span| span.of(&answer.text));

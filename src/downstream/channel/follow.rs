@@ -15,6 +15,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
+/// No pause is shorter, whatever a server asks for.
+const LEAST: Duration = Duration::from_millis(100);
+
+/// A pause before a stream is opened again.
+pub(super) fn bounded(pause: Duration, most: Duration) -> Duration {
+    pause.min(most).max(LEAST)
+}
+
 /// Asks whether the session is there.
 const PING: &str = r#"{"jsonrpc":"2.0","id":"mcp-janus-ping","method":"ping"}"#;
 
@@ -72,7 +80,7 @@ impl Channel {
                 tracing::debug!(status = status.as_u16(), "the session has no stream of its own");
                 return;
             }
-            sleep(messages.retry.unwrap_or(pause).clamp(Duration::from_millis(100), most)).await;
+            sleep(bounded(messages.retry.unwrap_or(pause), most)).await;
             pause = (pause * 2).min(most);
         }
     }

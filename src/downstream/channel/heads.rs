@@ -9,7 +9,7 @@ use crate::wire::headers::{
     ACCEPT_BOTH, EVENT_STREAM, JSON, LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION,
     MCP_SESSION_ID, encode_value,
 };
-use crate::wire::jsonrpc::{Request, string};
+use crate::wire::jsonrpc::{Notification, Request, string};
 use crate::wire::meta;
 use crate::wire::method::Method;
 use crate::wire::version::MODERN;
@@ -68,11 +68,12 @@ impl Heads {
         self.request(Verb::POST, headers, text.clone())
     }
 
-    /// A text that is judged by the modern front: a notification, or what is no message.
-    pub(super) fn modern_text(&self, text: Bytes, headers: Option<HeaderMap>) -> Posted {
+    /// A notification of a modern client (A2.11).
+    pub(super) fn modern_notice(&self, told: Notification, headers: Option<HeaderMap>) -> Posted {
         let mut headers = self.base(headers);
         insert(&mut headers, MCP_PROTOCOL_VERSION, Some(MODERN));
-        self.request(Verb::POST, headers, text)
+        insert(&mut headers, MCP_METHOD, Some(&told.method));
+        self.request(Verb::POST, headers, told.text)
     }
 
     /// An `initialize`.

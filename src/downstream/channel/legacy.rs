@@ -8,6 +8,7 @@ use super::Channel;
 use super::again::Effect;
 use super::deliver::{Awaited, UNBOUNDED, items, words};
 use super::flying::Kind;
+use super::follow::bounded;
 use super::messages::{Broken, Messages};
 use super::session::{Standing, standing};
 use super::sort::What;
@@ -169,7 +170,7 @@ impl Channel {
             }
             let told = messages.next().await.ok().flatten();
             // The server's own word on the method wins (A12.22).
-            if let Some(told) = told.filter(is_unknown_method) {
+            if let Some(told) = told.filter(|told| is_unknown_method(told, awaited)) {
                 self.deliver(awaited, told).await;
                 return Ok(());
             }
@@ -244,8 +245,8 @@ impl Channel {
         let settings = self.settings();
         loop {
             *left = left.checked_sub(1)?;
-            sleep(pause.clamp(PAUSE / 10, settings.timeouts.reconnect_max)).await;
-            pause = pause.max(PAUSE) * 2;
+            sleep(bounded(pause, settings.timeouts.reconnect_max)).await;
+            pause = bounded(pause.max(PAUSE) * 2, settings.timeouts.reconnect_max);
             let response = self.front.handle(self.heads.stream(session, Some(&last))).await;
             let messages = Messages::after(response, settings.limits.message_bytes, Some(last.clone()));
             if messages.is_stream() {
@@ -296,11 +297,12 @@ impl Channel {
     }
 }
 
-/// Whether a text is a server's word that it does not know the method.
-fn is_unknown_method(text: &Bytes) -> bool {
+/// Whether a text is a server's word that it does not know the method of just this request.
+fn is_unknown_method(text: &Bytes, awaited: &Awaited<'_>) -> bool {
     match jsonrpc::parse(text.clone(), UNBOUNDED) {
         Ok(Message::Response(answer)) => {
-            matches!(&answer.reply, Reply::Error(error) if error.code == code::METHOD_NOT_FOUND)
+            awaited.names(&answer)
+                && matches!(&answer.reply, Reply::Error(error) if error.code == code::METHOD_NOT_FOUND)
         }
         Ok(Message::Request(_) | Message::Notification(_)) | Err(_) => false,
     }

@@ -7,10 +7,9 @@ use super::Channel;
 use super::deliver::{Awaited, words};
 use super::flying::{Flight, Kind};
 use super::messages::{Broken, Messages};
-use crate::wire::jsonrpc::{Request, code};
+use crate::wire::jsonrpc::{Notification, Request, code};
 use crate::wire::method::Method;
 use crate::wire::version::Era;
-use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt};
 use hyper::HeaderMap;
 use std::sync::atomic::Ordering;
@@ -68,11 +67,15 @@ impl Channel {
     }
 
     /// A notification that no legacy session is there for.
-    pub(super) fn modern_notice<'a>(&'a self, text: Bytes, headers: Option<HeaderMap>) -> BoxFuture<'a, ()> {
+    pub(super) fn modern_notice<'a>(
+        &'a self,
+        told: Notification,
+        headers: Option<HeaderMap>,
+    ) -> BoxFuture<'a, ()> {
         let small = self.small();
         async move {
             let _small = small;
-            self.post(self.heads.modern_text(text, headers)).await;
+            self.post(self.heads.modern_notice(told, headers)).await;
         }
         .boxed()
     }

@@ -97,7 +97,7 @@ impl Channel {
         }
         work.push(match what {
             What::Modern(request) => self.modern(request, headers),
-            What::ModernNotice(text) => self.modern_notice(text, headers),
+            What::ModernNotice(told) => self.modern_notice(told, headers),
             What::Initialize(request) => self.initialize(request, headers),
             What::Legacy(request) => self.legacy(request, headers),
             What::LegacyNotice(told) => self.legacy_notice(told, headers),

@@ -7,7 +7,6 @@ use super::{Channel, Inbound};
 use crate::downstream::client;
 use crate::translate::notify;
 use crate::wire::jsonrpc::{self, Fault, Id, Malformed, Message, Notification, Request, code};
-use crate::wire::meta;
 use crate::wire::version::{Era, LegacyRevision};
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -21,7 +20,7 @@ pub(super) struct Item {
 #[allow(clippy::large_enum_variant, reason = "made once and taken apart at once")]
 pub(super) enum What {
     Modern(Request),
-    ModernNotice(Bytes),
+    ModernNotice(Notification),
     Initialize(Request),
     Legacy(Request),
     LegacyNotice(Notification),
@@ -105,9 +104,6 @@ impl Channel {
     }
 
     fn notice(&self, told: Notification, era: Era) -> What {
-        let claims = |told: &Notification| {
-            told.params.meta().is_some_and(|meta| meta.first(&told.text, meta::PROTOCOL_VERSION).is_some())
-        };
         if told.method == "notifications/cancelled" {
             let id = told.params.body().and_then(|body| body.object.first(&told.text, "requestId"));
             return match id {
@@ -122,10 +118,8 @@ impl Channel {
         match era {
             Era::Legacy if self.sessions.are_wanted() => What::LegacyNotice(told),
             // A modern client's notification need not claim anything.
-            Era::Legacy if notify::Kind::of(&told.method) == notify::Kind::Custom && !claims(&told) => {
-                What::ModernNotice(told.text)
-            }
-            Era::Modern => What::ModernNotice(told.text),
+            Era::Legacy if notify::Kind::of(&told.method) == notify::Kind::Custom => What::ModernNotice(told),
+            Era::Modern => What::ModernNotice(told),
             Era::Legacy => {
                 tracing::debug!(method = %told.method, "a notification outside any session is passed over");
                 What::Nothing
