@@ -2,7 +2,8 @@
 //!
 //! Owns the cipher (ChaCha20-Poly1305) and its key: random and as old as the process, or from the settings, so that what one
 //! process sealed opens in another. A text is sealed for a purpose and opens for no other. Does not own what is in it, nor
-//! what it is good for. Architecture section 4, "Parked calls" and "Sessions for legacy clients".
+//! what it is good for. Names that nobody can guess are made here too. Architecture section 4, "Parked calls" and "Sessions for
+//! legacy clients".
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -70,6 +71,11 @@ pub fn random<const N: usize>() -> Result<[u8; N], SealError> {
     Ok(bytes)
 }
 
+/// A name that nobody can guess: 128 bits in hexadecimal digits.
+pub fn unguessable() -> Result<String, SealError> {
+    Ok(format!("{:032x}", u128::from_be_bytes(random()?)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +98,15 @@ mod tests {
         assert!(opens(7, b"a"));
         assert!(!opens(8, b"a") && !opens(7, b"b") && !opens(7, b""));
         assert!(Seal::random(b"a").unwrap().open(sealed.as_bytes()).is_none());
+    }
+
+    #[test]
+    fn an_unguessable_name_is_32_digits_and_no_other_is_like_it() {
+        let (one, two) = (unguessable().unwrap(), unguessable().unwrap());
+        for name in [&one, &two] {
+            assert!(name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
+        }
+        assert_ne!(one, two);
     }
 
     /// B1.2, D36: every bit counts.

@@ -21,6 +21,7 @@ use super::modern::respond;
 use super::read::ClientBody;
 use crate::exchange::Principal;
 use crate::relay::Relay;
+use crate::seal::{SealError, unguessable};
 use crate::wire::headers::Accepts;
 use crate::wire::jsonrpc::{self, Fault, Malformed, code};
 use crate::wire::{json, payload::Payload};
@@ -28,7 +29,6 @@ use bytes::Bytes;
 use dashmap::DashMap;
 use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode};
-use ring::rand::{SecureRandom, SystemRandom};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -164,7 +164,7 @@ impl Front {
             return Err(shutting_down());
         }
         let place = inner.stream_place()?;
-        let name = unguessable()?;
+        let name = unguessable().map_err(no_name)?;
         let (texts, taken) = mpsc::channel(TEXTS);
         let (out, told) = mpsc::channel(MESSAGES);
         let gone = CancellationToken::new();
@@ -278,12 +278,7 @@ fn shutting_down() -> Refusal {
     Refusal::new(status, code::INTERNAL_ERROR, "draining", "the proxy is shutting down")
 }
 
-/// 128 bits in hexadecimal digits.
-fn unguessable() -> Result<String, Refusal> {
-    let mut bytes = [0; 16];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| {
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
-        Refusal::new(status, code::INTERNAL_ERROR, "random", "the system gives no random numbers")
-    })?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+fn no_name(_: SealError) -> Refusal {
+    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    Refusal::new(status, code::INTERNAL_ERROR, "random", "the system gives no random numbers")
 }
