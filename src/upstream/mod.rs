@@ -12,6 +12,7 @@ mod head;
 pub mod legacy;
 pub mod modern;
 pub mod parked;
+mod places;
 mod reply;
 pub mod transport;
 
@@ -173,9 +174,9 @@ fn unsent(error: &SendError) -> Fault {
         SendError::Tls { .. } => Fault::bad_gateway("no TLS session with the upstream server"),
         SendError::Start { .. } => Fault::bad_gateway("the upstream server's process cannot be started"),
         SendError::Pausing { wait, .. } => {
-            let seconds = wait.as_secs().max(1);
+            let seconds = wait.as_secs() + 1;
             let text = format!(
-                "the upstream server's process ends whenever it is started; it is started again in {seconds} s at the earliest"
+                "the upstream server's process cannot be started, or ends before it answers; it is started again in {seconds} s at the earliest"
             );
             Fault::new(FaultKind::Busy, text).with_retry_after(Some(seconds.into()))
         }
@@ -186,6 +187,7 @@ fn unsent(error: &SendError) -> Fault {
         SendError::Ended { what } => {
             Fault::bad_gateway(format!("{what} ended before an answer; the request may have run"))
         }
+        SendError::NoMessage => Fault::bad_gateway("the upstream server's answer is not a JSON-RPC message"),
         SendError::TooLarge => {
             Fault::bad_gateway("the upstream server's answer is larger than the limit `message_bytes`")
         }

@@ -148,6 +148,8 @@ words! {
         Replay => "session.replay",
         MessageBytes => "limits.message_bytes",
         Processes => "limits.max_processes",
+        /// Notifications of a server behind one channel that are left out for a reader who does not keep up.
+        Events => "limits.events",
         /// `limits.nesting` or `limits.members`, by a message of the server.
         Json => "json",
         Redirects => "limits.redirects",

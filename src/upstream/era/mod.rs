@@ -262,9 +262,9 @@ async fn examine(shared: &Shared, legacy: &Arc<Legacy>, call: &Call) -> (Finding
         probe::Then::Modern => Ok(Era::Modern),
         probe::Then::NoVerdict(fault) => Err(fault),
         probe::Then::TryLegacy { otherwise } => match legacy.lease(call).await {
+            // It was slow to start, and has answered since (C38); one that has initialized too is both.
+            _ if probe::late(shared).is_some_and(|probed| probed.is_modern()) => Ok(Era::Modern),
             Ok(_) => Ok(Era::Legacy),
-            // It was slow to start, and has answered since (C38).
-            Err(_) if probe::late(shared).is_some_and(|probed| probed.is_modern()) => Ok(Era::Modern),
             // Where the probe was refused for its credential, that refusal is the caller's answer (C34c).
             Err(open) => Err(otherwise.unwrap_or_else(|| compound(&finding, open.fault))),
         },

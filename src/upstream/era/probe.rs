@@ -89,9 +89,12 @@ pub(super) async fn probe(shared: &Shared, client: &HeaderMap) -> Probed {
         let response = match sent {
             Ok(response) => response,
             // Over pipes silence and the end are what a legacy server says to a request that it does not know (A15.1).
-            Err(error @ (SendError::Timeout { .. } | SendError::Ended { .. }))
-                if shared.transport.is_process() =>
-            {
+            Err(
+                error @ (SendError::Timeout { .. }
+                | SendError::Ended { .. }
+                | SendError::NoMessage
+                | SendError::TooLarge),
+            ) if shared.transport.is_process() => {
                 return legacy(Finding::NoAnswer(error.to_string()));
             }
             Err(error) => {

@@ -19,7 +19,6 @@ mod level;
 mod listen;
 mod listeners;
 mod open;
-mod places;
 mod pool;
 mod question;
 mod relay;

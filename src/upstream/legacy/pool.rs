@@ -10,13 +10,13 @@ use super::attribution::Style;
 use super::claims::{Claim, Claims};
 use super::listeners::Listeners;
 use super::open::{self, Agreed, OpenFault, Opener};
-use super::places::{Place, Places};
 use super::session::{Goodbye, Session, SessionKey};
 use crate::config::SessionScope;
 use crate::exchange::{Call, Fault, FaultKind};
 use crate::telemetry::metrics::UpstreamLimit;
 use crate::translate::capabilities::Capabilities;
 use crate::translate::declared;
+use crate::upstream::places::{Place, Places};
 use dashmap::DashMap;
 use hyper::StatusCode;
 use std::sync::{Arc, Weak};
@@ -112,7 +112,18 @@ impl Pool {
         }
         // The server does not know it any more, so there is nothing to end; its place is free at once.
         lease.single = None;
+        self.bury(&lease.session);
         self.shared.metrics.session_lost();
+    }
+
+    /// What a lost session ran in behind one channel may still be there, and is nobody's: it ends where the channel is told so.
+    fn bury(&self, session: &Session) {
+        if self.shared.transport.is_channel()
+            && let Some(goodbye) = session.goodbye()
+        {
+            // Owned by the tracker; bounded by `FAREWELL`.
+            drop(self.shared.shutdown.spawn(end(self.shared.clone(), goodbye)));
+        }
     }
 
     /// As [`lost`](Self::lost), where it was not a call that found it out. Whoever has the session of a single call finds out
@@ -121,6 +132,7 @@ impl Pool {
         session.is_lost();
         let Some(key) = &session.key else { return };
         if self.ready.remove_if(key, |_, current| Arc::ptr_eq(&current.session, session)).is_some() {
+            self.bury(session);
             self.shared.metrics.session_lost();
             tracing::info!(upstream = %self.shared.settings.name, "the upstream server lost a session; opening another");
         }

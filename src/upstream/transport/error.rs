@@ -44,6 +44,9 @@ pub enum SendError {
     /// The channel ended with the request in it. It may have run and is never sent again.
     #[error("{what} ended before a response")]
     Ended { what: &'static str },
+    /// What came under the request's id is no message.
+    #[error("the answer is not a JSON-RPC message")]
+    NoMessage,
     /// The answer was longer than the limit.
     #[error("the answer is larger than the limit `message_bytes`")]
     TooLarge,
@@ -133,7 +136,7 @@ impl SendError {
             | Self::Pausing { .. }
             | Self::Full { .. }
             | Self::Endpoint(_) => true,
-            Self::Broken { .. } | Self::Ended { .. } | Self::TooLarge => false,
+            Self::Broken { .. } | Self::Ended { .. } | Self::NoMessage | Self::TooLarge => false,
             Self::Timeout { phase, .. } => match phase {
                 Phase::Connect | Phase::Start => true,
                 Phase::Response => false,

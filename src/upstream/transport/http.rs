@@ -230,7 +230,9 @@ fn delivered(sent: Result<StatusCode, &SendError>) -> Delivered {
         ) => Delivered::Connect,
         Err(SendError::Tls { .. }) => Delivered::Tls,
         Err(SendError::Unsent { .. }) => Delivered::Unsent,
-        Err(SendError::Broken { .. } | SendError::Ended { .. } | SendError::TooLarge) => Delivered::Broken,
+        Err(
+            SendError::Broken { .. } | SendError::Ended { .. } | SendError::NoMessage | SendError::TooLarge,
+        ) => Delivered::Broken,
         Err(SendError::Timeout { .. }) => Delivered::Timeout,
         Err(SendError::Redirect(_)) => Delivered::Redirect,
     }

@@ -28,12 +28,16 @@ pub(super) trait Open: Send + Sync {
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// One open channel, towards the server. Dropping the last handle is the same as [`end`](Pipe::end).
+/// One open channel, towards the server. Whoever lets go of it ends it first: what reads it holds it, too, by its inbox.
 pub(super) trait Pipe: Send + Sync {
     /// Hands one message over: one text without a line end. Returns once it is in the channel's order, which is the order of
     /// these calls; waits where the server does not read. `headers` as in [`Open::open`]. Dropped half-way, it either has been
     /// handed over in full or not at all.
     fn send<'a>(&'a self, text: Payload, headers: &'a HeaderMap) -> BoxFuture<'a, Result<(), Trouble>>;
+
+    /// Hands one message over without waiting: `false`, and it is not, where there is no room for it just now, or the channel
+    /// is over.
+    fn offer(&self, text: Payload, headers: &HeaderMap) -> bool;
 
     /// Ends the channel: politely, then by force. Returns at once; the inbox hears when it is over.
     fn end(&self);

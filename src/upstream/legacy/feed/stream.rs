@@ -87,7 +87,7 @@ pub(super) async fn follow(asker: &Asker<'_>, line: &Line) {
                 let _counted = asker.legacy.shared.metrics.stream(StreamKind::UpstreamGet);
                 let since = Instant::now();
                 let broken = read(asker, &mut messages).await;
-                if asker.legacy.shared.transport.is_channel() {
+                if broken.is_none() && asker.legacy.shared.transport.is_channel() {
                     // It ends with the session alone.
                     return;
                 }

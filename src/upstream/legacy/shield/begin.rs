@@ -5,13 +5,13 @@
 
 use super::super::super::Shared;
 use super::super::super::reply::{NoAnswer, Reply, UpstreamBody};
-use super::super::places::Place;
 use super::super::relay::{self, Carries, Passage, Passed};
 use super::super::{Goodbye, pool};
 use super::Shield;
 use super::session::{Leg, Shielded};
 use crate::exchange::{Fault, FaultKind};
 use crate::telemetry::metrics::{Opened, UpstreamLimit};
+use crate::upstream::places::Place;
 use crate::wire::headers::{JSON, MCP_SESSION_ID};
 use crate::wire::jsonrpc::{Id, Message, Reply as RpcReply, Response as RpcResponse, string};
 use crate::wire::payload::Payload;

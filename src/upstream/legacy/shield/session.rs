@@ -4,9 +4,9 @@
 //! belong to which leg, and which calls have lost their listener. All of it is bounded; nothing here waits.
 
 use super::super::Goodbye;
-use super::super::places::Place;
 use crate::exchange::Principal;
 use crate::telemetry::metrics::ReadySession;
+use crate::upstream::places::Place;
 use crate::wire::jsonrpc::Id;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;

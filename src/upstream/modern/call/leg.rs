@@ -82,6 +82,7 @@ impl Course<'_> {
                 | SendError::Start { .. }
                 | SendError::Pausing { .. }
                 | SendError::Full { .. }
+                | SendError::NoMessage
                 | SendError::TooLarge
                 | SendError::Timeout { .. }
                 | SendError::Endpoint(_)

@@ -9,19 +9,17 @@
 mod inbox;
 mod state;
 
-pub(super) use inbox::offers_modern;
-
-use state::{Asked, State, Waiting, key, own};
+use state::{Asked, Sort, State, Waiting, key, own};
 
 use super::super::body::Body;
 use super::super::error::SendError;
 use super::super::http::Speaker;
 use super::super::pipe::{Pipe, Trouble};
 use super::rename::{self, Addressee};
-use super::stream::{ChannelBody, End, Head, Room, Standing, Step, Tail, queue};
+use super::stream::{ChannelBody, Head, Lost, Room, Standing, Step, Tail, queue};
 use super::{Host, Kind};
-use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::UpstreamMetrics;
+use crate::upstream::places::{Place, Places};
 use crate::wire::headers::{EVENT_STREAM, JSON};
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{Id, Message, Notification, Request, code};
@@ -30,8 +28,8 @@ use crate::wire::payload::Payload;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::{Duration, Instant};
 
 /// What a probe is sent under: unlike any id of ours or of a client's, since the channel may become a legacy client's own.
@@ -40,6 +38,8 @@ const PROBE: &str = "\"mcp-janus-probe\"";
 pub(super) struct Connection {
     setting: Setting,
     state: Mutex<State>,
+    /// What goes with messages of our own.
+    headers: HeaderMap,
     pipe: OnceLock<Arc<dyn Pipe>>,
     host: Weak<Host>,
 }
@@ -51,8 +51,8 @@ pub(super) struct Setting {
     pub(super) kind: Kind,
     pub(super) limits: Limits,
     pub(super) room: Room,
-    pub(super) shutdown: Shutdown,
     pub(super) metrics: Arc<UpstreamMetrics>,
+    pub(super) places: Places,
 }
 
 /// Who speaks in the channel.
@@ -75,6 +75,15 @@ impl Drop for Expects {
         for (key, serial) in &self.keys {
             self.connection.given_up(key, *serial);
         }
+    }
+}
+
+/// Whoever lets go of this no longer listens to the session.
+struct Listens(Arc<Connection>);
+
+impl Drop for Listens {
+    fn drop(&mut self) {
+        self.0.lock().used = Instant::now();
     }
 }
 
@@ -105,9 +114,10 @@ impl From<Trouble> for NoAnswer {
 }
 
 impl Connection {
-    pub(super) fn new(setting: Setting, place: OwnedSemaphorePermit, host: Weak<Host>) -> Arc<Self> {
-        let state = State::new(place);
-        Arc::new(Self { setting, state: Mutex::new(state), pipe: OnceLock::new(), host })
+    /// For the caller of these headers.
+    pub(super) fn new(setting: Setting, place: Place, headers: &HeaderMap, host: Weak<Host>) -> Arc<Self> {
+        let (state, headers) = (Mutex::new(State::new(place)), headers.clone());
+        Arc::new(Self { setting, state, headers, pipe: OnceLock::new(), host })
     }
 
     pub(super) fn opened(&self, pipe: Arc<dyn Pipe>) {
@@ -122,35 +132,34 @@ impl Connection {
     ) -> Result<Answered, NoAnswer> {
         let (head, line) = {
             let mut state = self.lock();
-            let probes = request.method == "server/discover" && state.mode == Mode::Untold && !state.probed;
+            if let Mode::Legacy(_) = state.mode {
+                return Err(NoAnswer::Over);
+            }
+            let discovers = request.method == "server/discover" && state.mode == Mode::Untold;
+            let probes = discovers && !state.probed;
             state.probed |= probes;
-            if !probes {
+            if !discovers {
                 state.mode = Mode::Modern;
             }
             state.serial += 1;
-            let mut id = if probes { probe_id() } else { Id::number(state.serial) };
-            // A legacy client's `initialize` may wait in it too, under an id of its own.
-            while state.pending.contains_key(id.raw()) {
-                state.serial += 1;
-                id = Id::number(state.serial);
-            }
+            let id = if probes { probe_id() } else { Id::number(state.serial) };
             let (line, token) = rename::request(request, &id);
             let asked = Asked {
                 serial: state.serial,
-                id: id.raw().clone(),
+                id: id.clone(),
                 caller: Some(request.id.clone()),
                 token_key: token.is_some().then(|| id.raw().clone()),
                 token,
-                listens: request.method == "subscriptions/listen",
-                wants_logs: request
-                    .params
-                    .meta()
-                    .is_some_and(|meta| meta.first(&request.text, meta::LOG_LEVEL).is_some()),
-                probes,
+                sort: match request.method.as_str() {
+                    _ if probes => Sort::Probe,
+                    "subscriptions/listen" => Sort::Listen,
+                    _ if wants_logs(request) => Sort::Logged,
+                    _ => Sort::Call,
+                },
             };
             (self.expect(&mut state, vec![(id.raw().clone(), asked)])?, line)
         };
-        self.exchange(head, line, headers, true).await
+        self.exchange(head, line, headers, What::Modern).await
     }
 
     /// Sends a legacy request as it is: its id is unlike those of all others in this channel.
@@ -167,7 +176,8 @@ impl Connection {
             }
             self.expect(&mut state, vec![(key, asked)])?
         };
-        self.exchange(head, Payload::from(request.text.clone()), headers, false).await
+        let what = if request.method == "initialize" { What::Initialize } else { What::Legacy };
+        self.exchange(head, Payload::from(request.text.clone()), headers, what).await
     }
 
     /// Sends the messages of an array one by one (A14.1); the answers come as an event stream.
@@ -185,11 +195,26 @@ impl Connection {
             let asked: Vec<_> = requests.map(|request| own(&mut state, request)).collect();
             (!asked.is_empty()).then(|| self.expect(&mut state, asked)).transpose()?
         };
+        let mut sent = false;
         for message in messages {
-            match message {
-                Message::Request(request) => self.say(Payload::from(request.text), headers).await?,
-                Message::Notification(notification) => self.notify(&notification, headers).await?,
-                Message::Response(answer) => self.say(Payload::from(answer.text), headers).await?,
+            let (said, request) = match message {
+                Message::Request(request) => (
+                    self.say(Payload::from(request.text.clone()), headers).await,
+                    Some(key(request.id.raw())),
+                ),
+                Message::Notification(notification) => (self.notify(&notification, headers).await, None),
+                Message::Response(answer) => (self.say(Payload::from(answer.text), headers).await, None),
+            };
+            match said {
+                Ok(()) => sent = true,
+                // Nothing has run yet.
+                Err(refused) if !sent => return Err(refused),
+                // Of what has been handed over the answers are still to come, so the whole is not refused.
+                Err(_) => {
+                    if let Some(waiting) = request.and_then(|key| self.lock().remove(&key)) {
+                        waiting.lose(Lost::Ended(self.setting.kind.name()));
+                    }
+                }
             }
         }
         Ok(match head {
@@ -207,20 +232,16 @@ impl Connection {
         let Addressee::Cancelled(id) = rename::addressee(notification) else {
             return self.say(Payload::from(notification.text.clone()), headers).await;
         };
-        let waiting = {
+        {
             let mut state = self.lock();
-            let waiting = state.remove(&key(id));
-            if waiting.is_none() && state.mode == Mode::Legacy(Speaker::Client) {
+            match state.remove(&key(id)) {
+                Some(waiting) => waiting.tail.without_answer(),
                 // It has its answer, or never was: the server need not hear of it (C23).
-                return Ok(());
+                None if state.mode == Mode::Legacy(Speaker::Client) => return Ok(()),
+                None => {}
             }
-            waiting
-        };
-        let said = self.say(Payload::from(notification.text.clone()), headers).await;
-        if let Some(waiting) = waiting {
-            waiting.tail.without_answer();
         }
-        said
+        self.say(Payload::from(notification.text.clone()), headers).await
     }
 
     /// Hands one message over as it is.
@@ -236,6 +257,7 @@ impl Connection {
         match pipe.send(text, headers).await {
             // It is about to be over, and nothing has been read.
             Err(Trouble::Send(SendError::Unsent { .. })) if self.setting.kind == Kind::Process => {
+                self.end();
                 Err(NoAnswer::Over)
             }
             sent => Ok(sent?),
@@ -243,8 +265,8 @@ impl Connection {
     }
 
     /// The stream of the session, in the place of one that is open already.
-    pub(super) fn stream(&self) -> Option<Response<Body>> {
-        let (tail, head) = queue(usize::MAX, ());
+    pub(super) fn stream(self: &Arc<Self>) -> Option<Response<Body>> {
+        let (tail, head) = queue(usize::MAX, Listens(self.clone()));
         let mut state = self.lock();
         state.place.as_ref()?;
         state.used = Instant::now();
@@ -253,38 +275,47 @@ impl Connection {
         }
         state.early_bytes = 0;
         if let Some(before) = state.told.replace(tail) {
-            before.end(End::Done);
+            before.end();
         }
         Some(event_stream(ChannelBody::events(None, head)))
     }
 
-    /// From now on it is a legacy server's; `false` if it is somebody's already, or over.
+    /// Takes it for an `initialize`, if it has seen nothing but the probe: one that nobody has used, or, for a legacy client of
+    /// its own, a modern server's, which may be both (`relay::like`).
     pub(super) fn becomes_legacy(&self, speaker: Speaker) -> bool {
         let mut state = self.lock();
-        if state.mode != Mode::Untold || state.place.is_none() {
+        let unused = match (state.mode, speaker) {
+            (Mode::Untold, _) => true,
+            (Mode::Modern, Speaker::Client) => state.probed && state.serial == 1,
+            (Mode::Modern, Speaker::Driver) | (Mode::Legacy(_), _) => false,
+        };
+        if !unused || state.place.is_none() || !state.pending.is_empty() {
             return false;
         }
+        state.shown_modern = state.mode == Mode::Modern;
         state.mode = Mode::Legacy(speaker);
-        // The answer to a probe that nobody waits for any more is told apart by its id.
-        state.pending.clear();
-        state.tokens.clear();
         true
     }
 
-    /// A modern server's that has been asked nothing but the probe.
-    pub(super) fn is_only_probed(&self) -> bool {
-        let state = self.lock();
-        state.mode == Mode::Modern && state.probed && state.serial == 1 && state.pending.is_empty()
+    /// Whether the discover result of a modern server, late as it is, says something of it: not once it is a session's.
+    fn is_late(&self) -> bool {
+        let mut state = self.lock();
+        match state.mode {
+            Mode::Untold => state.mode = Mode::Modern,
+            Mode::Legacy(_) if state.opening.is_some() => state.shown_modern = true,
+            Mode::Modern | Mode::Legacy(_) => return false,
+        }
+        true
     }
 
-    /// It has initialized: the channel is a session's from now on.
-    pub(super) fn is_both(&self, speaker: Speaker) {
-        self.lock().mode = Mode::Legacy(speaker);
-    }
-
-    /// A modern server after all: it has answered the probe, if late.
-    pub(super) fn becomes_modern(&self) {
-        self.lock().mode = Mode::Modern;
+    /// The `initialize` that took it has come to nothing. Whether it is a modern server's all the same, of use as such.
+    pub(super) fn is_given_back(&self) -> bool {
+        let mut state = self.lock();
+        let modern = state.shown_modern && state.place.is_some();
+        if modern {
+            state.mode = Mode::Modern;
+        }
+        modern
     }
 
     pub(super) fn mode(&self) -> Mode {
@@ -307,16 +338,45 @@ impl Connection {
 
     /// How long nothing has been going on in it; `None` while something does.
     pub(super) fn idle(&self) -> Option<Duration> {
+        self.idle_of(&self.lock())
+    }
+
+    /// Whether it has been a session of the pool's for so long without a stream and without a call that nobody can be using it.
+    pub(super) fn is_left(&self) -> bool {
         let state = self.lock();
-        let listened_to = matches!(state.mode, Mode::Legacy(Speaker::Client))
-            && state.told.as_ref().is_some_and(Tail::is_read);
-        (state.pending.is_empty() && !listened_to).then(|| state.used.elapsed())
+        state.mode == Mode::Legacy(Speaker::Driver) && !state.told.as_ref().is_some_and(Tail::is_read)
+    }
+
+    /// Ends it, if nothing has been going on in it for so long; whether it ends now.
+    pub(super) fn end_if_idle(&self, idle: Duration) -> bool {
+        let state = self.lock();
+        let free = state.place.is_some() && self.idle_of(&state).is_some_and(|since| since >= idle);
+        if free {
+            self.ends(state);
+        }
+        free
     }
 
     pub(super) fn end(&self) {
+        let state = self.lock();
+        if state.place.is_some() {
+            self.ends(state);
+        }
+    }
+
+    /// From now on nobody finds it, and its place is being freed.
+    fn ends(&self, mut state: MutexGuard<'_, State>) {
+        state.ending = state.place.take().map(|place| self.setting.places.ending(place));
+        drop(state);
         if let Some(pipe) = self.pipe.get() {
             pipe.end();
         }
+    }
+
+    fn idle_of(&self, state: &State) -> Option<Duration> {
+        let listened_to = matches!(state.mode, Mode::Legacy(Speaker::Client))
+            && state.told.as_ref().is_some_and(Tail::is_read);
+        (state.pending.is_empty() && !listened_to).then(|| state.used.elapsed())
     }
 
     /// For a message that has come.
@@ -335,8 +395,11 @@ impl Connection {
         if state.place.is_none() || self.pipe.get().is_none() {
             return Err(NoAnswer::Over);
         }
-        let twice = |at: usize, key: &Bytes| asked[..at].iter().any(|(other, _)| other == key);
-        if asked.iter().enumerate().any(|(at, (key, _))| state.pending.contains_key(key) || twice(at, key)) {
+        let mut seen = HashSet::new();
+        if asked
+            .iter()
+            .any(|(key, _)| state.pending.contains_key(key) || asked.len() > 1 && !seen.insert(key))
+        {
             return Err(NoAnswer::Duplicate);
         }
         state.used = Instant::now();
@@ -348,6 +411,16 @@ impl Connection {
             }
             state.pending.insert(key, Waiting { tail: tail.clone(), asked });
         }
+        if state.mode == Mode::Legacy(Speaker::Client)
+            && state.opening.is_none()
+            && !state.told.as_ref().is_some_and(Tail::is_read)
+        {
+            // A client without a stream of its own hears on this one what has waited for it.
+            for text in std::mem::take(&mut state.early) {
+                tail.offer(text, self.setting.room);
+            }
+            state.early_bytes = 0;
+        }
         Ok(head)
     }
 
@@ -357,11 +430,12 @@ impl Connection {
         mut head: Head,
         line: Payload,
         headers: &HeaderMap,
-        modern: bool,
+        what: What,
     ) -> Result<Answered, NoAnswer> {
         let first = match self.setting.kind {
             Kind::Process => {
                 self.say(line, headers).await?;
+                head.sent();
                 head.next().await
             }
             Kind::EventStream => self.beside(&mut head, line, headers).await?,
@@ -370,7 +444,7 @@ impl Connection {
             Step::Message(text) => match head.whole() {
                 Some(Standing { error }) => {
                     let mut response = Response::new(Body::Channel(ChannelBody::whole(text)));
-                    *response.status_mut() = error.map_or(StatusCode::OK, |code| status(code, modern));
+                    *response.status_mut() = error.map_or(StatusCode::OK, |code| status(code, what));
                     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
                     Ok(Answered { response, error: error.is_some() })
                 }
@@ -380,70 +454,79 @@ impl Connection {
                 }
             },
             // It was cancelled in words.
-            Step::End(End::Done) => {
+            Step::Done => {
                 let mut response = accepted();
                 response.extensions_mut().insert(Unanswered);
                 Ok(Answered { response, error: false })
             }
-            Step::End(End::Lost(what)) => Err(NoAnswer::Send(SendError::Ended { what })),
-            Step::End(End::TooLarge) => Err(NoAnswer::Send(SendError::TooLarge)),
+            Step::Lost(_, lost) => Err(NoAnswer::Send(match lost {
+                Lost::Ended(what) => SendError::Ended { what },
+                Lost::TooLarge => SendError::TooLarge,
+                Lost::NoMessage | Lost::TooSlow => SendError::NoMessage,
+            })),
         }
     }
 
-    /// Where a message goes by a request of its own, what comes of it may be there first, and the request goes on without
-    /// whoever gives its answer up.
+    /// Where a message goes by a request of its own, what comes of it may be there first.
     async fn beside(
         self: &Arc<Self>,
         head: &mut Head,
         line: Payload,
         headers: &HeaderMap,
     ) -> Result<Step, NoAnswer> {
-        let (said, mut heard) = oneshot::channel();
         let (connection, headers) = (self.clone(), headers.clone());
-        // Owned by the tracker; bounded by the time that the pipe gives a message.
-        drop(self.setting.shutdown.spawn(async move {
-            let _ = said.send(connection.say(line, &headers).await);
-        }));
-        tokio::select! {
+        let mut said = Box::pin(async move { connection.say(line, &headers).await });
+        let step = tokio::select! {
             biased;
-            step = head.next() => match (step, heard.try_recv()) {
-                // The server has refused the message and with it the session, which says that the message did not run.
-                (Step::End(End::Lost(_)), Ok(Err(refused))) => Err(refused),
-                (step, _) => Ok(step),
-            },
-            said = &mut heard => {
-                said.unwrap_or(Err(NoAnswer::Over))?;
-                Ok(head.next().await)
+            step = head.next() => step,
+            said = &mut said => {
+                said?;
+                head.sent();
+                return Ok(head.next().await);
             }
+        };
+        head.sent();
+        match &step {
+            // The server may have refused the message and with it the session, which says that the message did not run.
+            Step::Lost(..) => said.await?,
+            Step::Message(_) if head.whole().is_some() => {}
+            // Owned by nobody: it ends with the response to the message, or with the channel.
+            Step::Message(_) | Step::Done => drop(tokio::spawn(said)),
         }
+        Ok(step)
     }
 
     /// Nobody waits for this answer any more. A modern server is told so; to a legacy one whoever gives up says so itself
     /// (B14).
-    fn given_up(self: &Arc<Self>, key: &Bytes, serial: u64) {
-        let modern = {
+    fn given_up(&self, key: &Bytes, serial: u64) {
+        let cancelled = {
             let mut state = self.lock();
             if state.pending.get(key).is_none_or(|waiting| waiting.asked.serial != serial) {
                 return;
             }
-            let probes = state.remove(key).is_some_and(|waiting| waiting.asked.probes);
-            state.mode == Mode::Modern && !probes && state.place.is_some()
+            let modern = state.mode == Mode::Modern && state.place.is_some();
+            // What was never handed over is not cancelled either.
+            state
+                .remove(key)
+                .filter(|waiting| modern && waiting.asked.sort != Sort::Probe && waiting.tail.was_sent())
         };
-        if modern {
-            self.tell(rename::cancelled(&Id::number(serial), None));
+        if let Some(waiting) = cancelled {
+            self.tell(rename::cancelled(&waiting.asked.id, None));
         }
     }
 
-    /// Says something of our own, in the background.
-    fn tell(self: &Arc<Self>, text: Payload) {
-        let connection = self.clone();
-        // Owned by the tracker; ends when the server reads, or with the channel.
-        drop(self.setting.shutdown.spawn(async move {
-            if connection.say(text, &HeaderMap::new()).await.is_err() {
-                tracing::debug!(upstream = %connection.setting.upstream, "the channel was over before the server was told");
-            }
-        }));
+    /// Says something of our own. Nobody waits for it, so it does not wait either: a server that does not read what it is sent is
+    /// not sent that.
+    fn tell(&self, text: Payload) {
+        let told = self.pipe.get().is_some_and(|pipe| pipe.offer(text, &self.headers));
+        if !told {
+            tracing::debug!(upstream = %self.setting.upstream, "the server does not read, or has ended: it is not told");
+        }
     }
+}
+
+fn wants_logs(request: &Request) -> bool {
+    request.params.meta().is_some_and(|meta| meta.first(&request.text, meta::LOG_LEVEL).is_some())
 }
 
 fn probe_id() -> Id {
@@ -452,13 +535,23 @@ fn probe_id() -> Id {
     Id::accept(&text, span).unwrap_or_else(|| Id::number(0))
 }
 
-/// What an error is over HTTP (A12.5-A12.10), a modern server's; of a legacy one what tells that it is none.
-fn status(error: i64, modern: bool) -> StatusCode {
+/// What a request is, for what its error would be over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Modern,
+    Initialize,
+    Legacy,
+}
+
+/// What an error is over HTTP: a modern server's (A12.5-A12.10), and one to `initialize`, which tells that it is one. In a
+/// session the code may be anything of the server's own.
+fn status(error: i64, what: What) -> StatusCode {
     match error {
+        _ if what == What::Legacy => StatusCode::OK,
         code::UNSUPPORTED_PROTOCOL_VERSION | code::HEADER_MISMATCH | code::MISSING_CLIENT_CAPABILITY => {
             StatusCode::BAD_REQUEST
         }
-        code::METHOD_NOT_FOUND if modern => StatusCode::NOT_FOUND,
+        code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
         _ => StatusCode::OK,
     }
 }

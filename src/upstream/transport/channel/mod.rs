@@ -4,7 +4,7 @@
 //! how many there may be (`limits.max_processes`) and for how long nobody uses them; and what the answers of Streamable HTTP
 //! are to requests for which no channel is there (unknown session 404). Below it `connection` is one channel and the requests
 //! that wait in it, `rename` puts ids and tokens of ours in the place of the callers' where several share one channel, `stream`
-//! is a response's body, `open` is how channels are opened, `starts` the pauses before what fails is started again. Does not own how a channel comes about
+//! is a response's body, `open` is how channels are opened, `slots` are those of modern clients, `starts` the pauses before what fails is started again. Does not own how a channel comes about
 //! (`pipe`), nor what an era means by its messages.
 //!
 //! A channel that has seen nothing but the probe is anybody's: `initialize` takes it, so that a server is not started twice
@@ -14,6 +14,7 @@
 mod connection;
 mod open;
 mod rename;
+mod slots;
 mod starts;
 mod stream;
 
@@ -28,26 +29,26 @@ use super::http::{RequestHead, Speaker};
 use super::pipe::{Open, Trouble};
 use crate::config;
 use crate::exchange::Principal;
+use crate::seal::unguessable;
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::UpstreamMetrics;
+use crate::upstream::places::Places;
 use crate::wire::headers::{JSON, MCP_SESSION_ID};
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{self, Id, Message, Request, Response as Answer, code};
 use crate::wire::payload::Payload;
 use bytes::Bytes;
-use connection::{Answered, Connection, Mode, NoAnswer, Setting, accepted, offers_modern};
+use connection::{Answered, Connection, Mode, NoAnswer, Setting, accepted};
 use dashmap::DashMap;
 use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
-use ring::rand::{SecureRandom, SystemRandom};
+use slots::Slots;
 use starts::Starts;
-use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
-use tokio::sync::{Mutex as AsyncMutex, Semaphore};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 /// What a channel is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,15 +67,6 @@ impl Kind {
     }
 }
 
-/// Of what use a channel has been.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
-    None,
-    /// It was asked nothing but the probe.
-    Probed,
-    Answered,
-}
-
 /// See the module.
 pub struct Host {
     open: Arc<dyn Open>,
@@ -87,13 +79,11 @@ pub struct Host {
     farewell: Duration,
     idle: Duration,
     max: usize,
-    places: Arc<Semaphore>,
     starts: Starts,
     /// What session ids of this host begin with.
     mark: String,
     sessions: DashMap<String, (Principal, Arc<Connection>)>,
-    /// Channels without a session, by whom they serve. One is opened by one request for all.
-    modern: Mutex<HashMap<Principal, Arc<AsyncMutex<Option<Arc<Connection>>>>>>,
+    modern: Slots,
     /// The answer to a probe that came when nobody waited for it any more.
     late: Mutex<Option<Answer>>,
     me: Weak<Host>,
@@ -118,8 +108,8 @@ impl Host {
             kind,
             limits,
             room,
-            shutdown: shutdown.clone(),
             metrics,
+            places: Places::new(max),
         };
         let host = Arc::new_cyclic(|me| Self {
             open,
@@ -129,11 +119,11 @@ impl Host {
             farewell: settings.timeouts.stop * 3,
             idle: settings.session.idle,
             max,
-            places: Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS))),
             starts: Starts::default(),
-            mark: format!("{}.", random()),
+            // Told apart from ids of the server's own by it; not what makes one unguessable.
+            mark: unguessable().map_or_else(|_| "janus.".to_owned(), |mark| format!("{mark}.")),
             sessions: DashMap::new(),
-            modern: Mutex::default(),
+            modern: Slots::default(),
             late: Mutex::default(),
             me: me.clone(),
         });
@@ -251,6 +241,10 @@ impl Host {
     }
 
     async fn modern(&self, request: &Request, headers: &HeaderMap) -> Result<Response<Body>, SendError> {
+        if request.method == "server/discover" {
+            // What an earlier one has brought too late is not this one's.
+            self.late_answer();
+        }
         // A second time, if the channel was over before the request was in it.
         for _ in 0..2 {
             let channel = match self.modern_channel(headers).await {
@@ -262,18 +256,15 @@ impl Host {
                 answered => return self.settle(answered, headers, Some(&request.id)),
             }
         }
-        Err(SendError::Ended { what: self.setting.kind.name() })
+        let origin = self.setting.kind.name().to_owned();
+        Err(SendError::Unsent { origin, source: "it ended before the request was in it".into() })
     }
 
     /// The channel of the principal's requests without a session.
     async fn modern_channel(&self, headers: &HeaderMap) -> Result<Arc<Connection>, Trouble> {
-        let principal = principal(headers);
-        let slot = {
-            let mut modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
-            modern.entry(principal).or_default().clone()
-        };
+        let turn = self.modern.turn(principal(headers));
         // An async lock, since opening one takes time and is to be done once for all.
-        let mut slot = slot.lock().await;
+        let mut slot = turn.slot.lock().await;
         if let Some(channel) = slot.as_ref()
             && !channel.is_over()
             && !matches!(channel.mode(), Mode::Legacy(_))
@@ -286,11 +277,8 @@ impl Host {
     }
 
     fn all(&self) -> Vec<Arc<Connection>> {
-        let modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = modern.values().filter_map(|slot| slot.try_lock().ok()?.clone());
-        open.chain(self.sessions.iter().map(|entry| entry.value().1.clone()))
-            .filter(|channel| !channel.is_over())
-            .collect()
+        let sessions = self.sessions.iter().map(|entry| entry.value().1.clone());
+        self.modern.all().into_iter().chain(sessions).filter(|channel| !channel.is_over()).collect()
     }
 
     /// The session that the request names, if it is its principal's: behind a channel nobody else looks at who comes
@@ -332,34 +320,28 @@ impl Host {
         }
     }
 
-    /// A channel is over.
-    fn ended(&self, channel: &Arc<Connection>, useful: Use) {
-        match (self.setting.kind, useful) {
-            (Kind::Process, Use::Answered) => self.starts.worked(),
-            (Kind::Process, Use::None) => self.starts.failed(),
-            // What ends at the probe may serve well without it.
-            (Kind::Process, Use::Probed) | (Kind::EventStream, _) => {}
+    /// A channel is over; `failed`: before it had answered anything, and when it was begun.
+    fn ended(&self, channel: &Arc<Connection>, failed: Option<Instant>) {
+        if let (Kind::Process, Some(begun)) = (self.setting.kind, failed) {
+            self.starts.failed(begun);
         }
         self.forget(channel);
     }
 
-    fn forget(&self, channel: &Arc<Connection>) {
-        self.sessions.retain(|_, (_, other)| !Arc::ptr_eq(other, channel));
-        let mut modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that is being opened is locked, and stays.
-        modern.retain(|_, slot| {
-            slot.try_lock().is_ok_and(|slot| slot.as_ref().is_some_and(|one| !one.is_over()))
-                || Arc::strong_count(slot) > 1
-        });
+    /// A channel has answered.
+    fn works(&self) {
+        self.starts.worked();
     }
 
-    /// The answer to a probe has come when nobody waited for it any more.
-    fn late(&self, channel: &Arc<Connection>, answer: Answer) {
-        if offers_modern(&answer) {
-            tracing::info!(upstream = %self.setting.upstream, "the server has answered server/discover after all");
-            channel.becomes_modern();
-            *self.late.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
-        }
+    fn forget(&self, channel: &Arc<Connection>) {
+        self.sessions.retain(|_, (_, other)| !Arc::ptr_eq(other, channel));
+        self.modern.tidy();
+    }
+
+    /// The discover result of a modern server has come when nobody waited for it any more.
+    fn late(&self, answer: Answer) {
+        tracing::info!(upstream = %self.setting.upstream, "the server has answered server/discover after all");
+        *self.late.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
     }
 }
 
@@ -387,10 +369,14 @@ async fn reap(host: Weak<Host>) {
         tick.tick().await;
         let Some(host) = host.upgrade() else { return };
         for channel in host.all() {
-            let mode = channel.mode();
-            if channel.idle().is_some_and(|since| since >= idle) && mode != Mode::Legacy(Speaker::Driver) {
-                tracing::debug!(upstream = %host.setting.upstream, ?mode, "a channel that nobody uses is ended");
-                channel.end();
+            // The pool ends its sessions itself; what it has given up as lost, it does not know any more.
+            let patience = match channel.mode() {
+                Mode::Legacy(Speaker::Driver) if !channel.is_left() => continue,
+                Mode::Legacy(Speaker::Driver) => idle * 2,
+                Mode::Legacy(Speaker::Client) | Mode::Modern | Mode::Untold => idle,
+            };
+            if channel.end_if_idle(patience) {
+                tracing::debug!(upstream = %host.setting.upstream, "a channel that nobody uses is ended");
             }
         }
     }
@@ -402,15 +388,6 @@ fn principal(headers: &HeaderMap) -> Principal {
 
 fn session_id(headers: &HeaderMap) -> Option<&str> {
     headers.get(MCP_SESSION_ID)?.to_str().ok()
-}
-
-/// 128 bits that nobody can guess.
-fn random() -> String {
-    let mut bytes = [0; 16];
-    // The system's source of random bytes does not fail once it is there.
-    let filled = SystemRandom::new().fill(&mut bytes);
-    debug_assert!(filled.is_ok());
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn refused(trouble: Trouble) -> Result<Response<Body>, SendError> {

@@ -6,88 +6,76 @@
 
 use super::super::body::Body;
 use super::super::error::{Phase, SendError};
-use super::super::http::{RequestHead, Speaker};
+use super::super::http::RequestHead;
 use super::super::pipe::Trouble;
-use super::connection::{Answered, Connection, Mode, NoAnswer};
-use super::{Host, Kind, principal, random, refused};
+use super::connection::{Answered, Connection, NoAnswer};
+use super::{Host, Kind, principal, refused};
+use crate::exchange::Principal;
+use crate::seal::unguessable;
 use crate::telemetry::metrics::UpstreamLimit;
+use crate::upstream::places::Place;
 use crate::wire::headers::MCP_SESSION_ID;
 use crate::wire::jsonrpc::Request;
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue, Response};
 use std::pin::pin;
-use std::sync::{Arc, PoisonError};
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::timeout;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
 
 impl Host {
-    /// One of the channels without a session.
-    fn find(&self, fits: impl Fn(&Connection) -> bool) -> Option<Arc<Connection>> {
-        let modern = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut open = modern.values().filter_map(|slot| slot.try_lock().ok()?.clone());
-        open.find(|channel| fits(channel) && !channel.is_over())
-    }
-
     pub(super) async fn initialize(
         &self,
         head: &RequestHead,
         request: &Request,
     ) -> Result<Response<Body>, SendError> {
-        if head.speaker == Speaker::Client
-            && let Some(channel) = self.find(Connection::is_only_probed)
-        {
-            // Known to be modern, it may be both (`relay::like`), and need not be started twice to say so.
-            let answered = channel.legacy(request, &head.headers).await;
-            return match answered {
-                Ok(Answered { response, error: false }) => {
-                    channel.is_both(head.speaker);
-                    Ok(self.begun(channel, head, response))
-                }
-                answered => self.settle(answered, &head.headers, Some(&request.id)),
-            };
-        }
-        let untold = self.find(|channel| channel.mode() == Mode::Untold);
-        let opened = match untold.filter(|channel| channel.becomes_legacy(head.speaker)) {
-            Some(channel) => Ok(channel),
-            None => self.start_legacy(head).await,
-        };
-        let mut opened = match opened {
-            Ok(channel) => Unclaimed { channel, claimed: false },
-            Err(trouble) => return refused(trouble),
+        let taken = self.modern.take(|channel| channel.becomes_legacy(head.speaker));
+        let mut opened = match taken {
+            Some((owner, channel)) => Unclaimed { host: self, owner, channel, claimed: false },
+            None => match self.start_legacy(head).await {
+                Ok(opened) => opened,
+                Err(trouble) => return refused(trouble),
+            },
         };
         let mut answered = self.first(&opened.channel, request, head).await;
         let ended = matches!(answered, Err(NoAnswer::Over | NoAnswer::Send(SendError::Ended { .. })));
         if ended && opened.channel.was_probed() {
             // The probe may have ended it, and nothing has been said in it but that (A15.1).
-            opened.channel = match self.start_legacy(head).await {
-                Ok(channel) => channel,
+            opened = match self.start_legacy(head).await {
+                Ok(opened) => opened,
                 Err(trouble) => return refused(trouble),
             };
             answered = self.first(&opened.channel, request, head).await;
         }
+        if let Err(NoAnswer::Over) = answered {
+            // Not that there is no session: it was to begin one.
+            return Err(SendError::Start { source: std::io::Error::other("it ended before it was asked") });
+        }
         let Ok(Answered { response, error: false }) = answered else {
             return self.settle(answered, &head.headers, Some(&request.id));
         };
+        let response = self.begun(&opened.channel, head, response)?;
         opened.claimed = true;
-        Ok(self.begun(opened.channel.clone(), head, response))
+        Ok(response)
     }
 
     /// A session in the channel, and the answer that says so.
     fn begun(
         &self,
-        channel: Arc<Connection>,
+        channel: &Arc<Connection>,
         head: &RequestHead,
         mut response: Response<Body>,
-    ) -> Response<Body> {
-        let id = format!("{}{}", self.mark, random());
-        if let Ok(value) = HeaderValue::try_from(&id) {
-            response.headers_mut().insert(HeaderName::from_static(MCP_SESSION_ID), value);
-        }
+    ) -> Result<Response<Body>, SendError> {
+        let nameless = |source| SendError::Unsent { origin: "a session".to_owned(), source };
+        let id = unguessable().map_err(|error| nameless(error.into()))?;
+        let id = format!("{}{id}", self.mark);
+        let value = HeaderValue::try_from(&id).map_err(|error| nameless(error.into()))?;
+        response.headers_mut().insert(HeaderName::from_static(MCP_SESSION_ID), value);
         self.sessions.insert(id, (principal(&head.headers), channel.clone()));
         if channel.is_over() {
-            self.forget(&channel);
+            self.forget(channel);
         }
-        response
+        Ok(response)
     }
 
     /// Sends `initialize`. A process that has to start has its time from its start to its first word.
@@ -109,16 +97,19 @@ impl Host {
         answered.await
     }
 
-    async fn start_legacy(&self, head: &RequestHead) -> Result<Arc<Connection>, Trouble> {
+    async fn start_legacy(&self, head: &RequestHead) -> Result<Unclaimed<'_>, Trouble> {
         let channel = self.start(&head.headers).await?;
         channel.becomes_legacy(head.speaker);
-        Ok(channel)
+        Ok(Unclaimed { host: self, owner: principal(&head.headers), channel, claimed: false })
     }
 
     pub(super) async fn start(&self, headers: &HeaderMap) -> Result<Arc<Connection>, Trouble> {
-        self.starts.allow()?;
+        if self.setting.kind == Kind::Process {
+            self.starts.allow()?;
+        }
         let place = self.place().await?;
-        let channel = Connection::new(self.setting.clone(), place, self.me.clone());
+        let channel = Connection::new(self.setting.clone(), place, headers, self.me.clone());
+        let begun = Instant::now();
         match self.open.open(headers, Arc::new(channel.clone())).await {
             Ok(pipe) => {
                 channel.opened(pipe);
@@ -126,28 +117,32 @@ impl Host {
             }
             Err(trouble) => {
                 if let Trouble::Send(SendError::Start { .. }) = trouble {
-                    self.starts.failed();
+                    self.starts.failed(begun);
                 }
                 Err(trouble)
             }
         }
     }
 
-    /// A place for one more; if there is none, the channel that has been idle longest makes room.
-    async fn place(&self) -> Result<OwnedSemaphorePermit, SendError> {
-        if let Ok(place) = self.places.clone().try_acquire_owned() {
+    /// A place for one more; if there is none, and none is being freed, the channel that has been idle longest makes room.
+    async fn place(&self) -> Result<Place, SendError> {
+        if let Some(place) = self.setting.places.take() {
             return Ok(place);
         }
         self.setting.metrics.limit(match self.setting.kind {
             Kind::Process => UpstreamLimit::Processes,
             Kind::EventStream => UpstreamLimit::Sessions,
         });
-        let longest = self.all().into_iter().filter_map(|channel| Some((channel.idle()?, channel)));
-        if let Some((_, channel)) = longest.max_by_key(|(idle, _)| *idle) {
-            channel.end();
-            if let Ok(Ok(place)) = timeout(self.farewell, self.places.clone().acquire_owned()).await {
-                return Ok(place);
-            }
+        if let Some(place) = self.setting.places.take_freed(self.farewell).await {
+            return Ok(place);
+        }
+        let idle = self.all().into_iter().filter_map(|channel| Some((channel.idle()?, channel)));
+        let mut idle: Vec<_> = idle.collect();
+        idle.sort_by_key(|(since, _)| *since);
+        // Of those who look for room at once each ends another.
+        let ended = idle.iter().rev().any(|(_, channel)| channel.end_if_idle(Duration::ZERO));
+        if ended && let Some(place) = self.setting.places.take_freed(self.farewell).await {
+            return Ok(place);
         }
         let limit = self.max;
         tracing::warn!(upstream = %self.setting.upstream, limit, "all processes or streams of the server are in use");
@@ -155,16 +150,20 @@ impl Host {
     }
 }
 
-/// A channel that is nobody's unless `initialize` succeeds in it; ended with this, unless its server has turned out to be a
-/// modern one.
-struct Unclaimed {
+/// A channel that is nobody's unless `initialize` succeeds in it: ended with this, or given back where its server has shown
+/// itself as a modern one.
+struct Unclaimed<'a> {
+    host: &'a Host,
+    /// Whose it is otherwise.
+    owner: Principal,
     channel: Arc<Connection>,
     claimed: bool,
 }
 
-impl Drop for Unclaimed {
+impl Drop for Unclaimed<'_> {
     fn drop(&mut self) {
-        if !self.claimed && self.channel.mode() != Mode::Modern {
+        if !self.claimed && !(self.channel.is_given_back() && self.host.modern.put(self.owner, &self.channel))
+        {
             self.channel.end();
         }
     }

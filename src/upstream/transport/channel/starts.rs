@@ -17,6 +17,8 @@ pub(super) struct Starts(Mutex<State>);
 #[derive(Default)]
 struct State {
     failures: u32,
+    /// When the last of them was counted.
+    counted: Option<Instant>,
     not_before: Option<Instant>,
 }
 
@@ -29,9 +31,14 @@ impl Starts {
         if wait.is_zero() { Ok(()) } else { Err(SendError::Pausing { failures: state.failures, wait }) }
     }
 
-    /// It could not be started, or ended before it had answered anything.
-    pub(super) fn failed(&self) {
+    /// What was begun then could not be started, or ended before it had answered anything. Of those that were begun side by
+    /// side one counts.
+    pub(super) fn failed(&self, begun: Instant) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.counted.is_some_and(|counted| begun < counted) {
+            return;
+        }
+        state.counted = Some(Instant::now());
         state.failures = state.failures.saturating_add(1);
         if let Some(doublings) = state.failures.checked_sub(2) {
             let pause = FIRST.saturating_mul(1 << doublings.min(5)).min(MOST);
@@ -54,16 +61,23 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn pauses_begin_with_the_second_failure_and_grow() {
         let starts = Starts::default();
-        starts.failed();
+        let fails = || async {
+            advance(Duration::from_millis(1)).await;
+            starts.failed(Instant::now());
+        };
+        fails().await;
         assert!(starts.allow().is_ok());
         for seconds in [1, 2, 4, 8, 16, 30, 30] {
-            starts.failed();
+            let before = Instant::now();
+            fails().await;
+            // Begun before that was known: it is the same trouble.
+            starts.failed(before);
             advance(Duration::from_secs(seconds) - Duration::from_millis(1)).await;
             assert!(matches!(starts.allow(), Err(SendError::Pausing { .. })), "{seconds} s");
             advance(Duration::from_millis(1)).await;
             assert!(starts.allow().is_ok(), "{seconds} s");
         }
-        starts.failed();
+        fails().await;
         starts.worked();
         assert!(starts.allow().is_ok());
     }

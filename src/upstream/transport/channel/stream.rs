@@ -8,6 +8,7 @@ use crate::upstream::transport::BoxError;
 use bytes::{Bytes, BytesMut};
 use http_body::{Frame, SizeHint};
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,14 +25,32 @@ pub struct Room {
     pub bytes: usize,
 }
 
-/// How a stream is over.
+/// Why an answer will not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
-    /// All is said.
-    Done,
+pub(super) enum Lost {
     /// The channel is over; what it was.
-    Lost(&'static str),
+    Ended(&'static str),
     TooLarge,
+    /// What came under its id is no message.
+    NoMessage,
+    /// Of a subscription: its reader did not keep up.
+    TooSlow,
+}
+
+impl Lost {
+    /// For the caller.
+    fn text(self) -> Cow<'static, str> {
+        match self {
+            Lost::Ended(what) => format!("{what} ended before an answer; the request may have run").into(),
+            Lost::TooLarge => {
+                "the upstream server's answer is larger than the limit `message_bytes`".into()
+            }
+            Lost::NoMessage => "the upstream server's answer is not a JSON-RPC message".into(),
+            Lost::TooSlow => {
+                "the subscription was ended: more waited for its reader than may (limits.events, limits.event_bytes)".into()
+            }
+        }
+    }
 }
 
 /// The writing end.
@@ -50,10 +69,13 @@ struct Queue {
     bytes: usize,
     /// Answers that are still to come.
     awaited: usize,
-    /// Ids of requests whose answers will not come, as their callers wrote them.
-    lost: Vec<Bytes>,
-    last: Standing,
-    end: Option<End>,
+    /// Requests whose answers will not come: their ids as their callers wrote them.
+    lost: VecDeque<(Bytes, Lost)>,
+    last: Option<Standing>,
+    /// Nothing more comes.
+    done: bool,
+    /// The request has been handed over.
+    sent: bool,
     waker: Option<Waker>,
     unread: bool,
 }
@@ -69,7 +91,9 @@ pub(super) struct Standing {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Message(Bytes),
-    End(End),
+    /// The answer to the request of this id will not come.
+    Lost(Bytes, Lost),
+    Done,
 }
 
 /// The two ends of a new queue that ends with so many answers; `kept` lives as long as the reading one.
@@ -84,7 +108,7 @@ impl Tail {
         let mut queue = lock(&self.0);
         let fits = queue.waiting.is_empty()
             || queue.waiting.len() < room.events && queue.bytes.saturating_add(text.len()) <= room.bytes;
-        if queue.unread || queue.end.is_some() || !fits {
+        if queue.unread || queue.done || !fits {
             return false;
         }
         queue.push(text);
@@ -94,8 +118,8 @@ impl Tail {
     /// Appends an answer, for which there is always room: each request has one. The last one ends the queue.
     pub(super) fn answer(&self, text: Bytes, standing: Standing) {
         let mut queue = lock(&self.0);
-        if queue.end.is_none() {
-            queue.last = standing;
+        if !queue.done {
+            queue.last = Some(standing);
             queue.one_less();
             queue.push(text);
         }
@@ -108,23 +132,30 @@ impl Tail {
         queue.wake();
     }
 
-    /// The answer to the request of this id will not come, and nothing else.
-    pub(super) fn lose(&self, id: Bytes, end: End) {
-        lock(&self.0).lost.push(id);
-        self.end(end);
+    /// The answer to the request of this id will not come.
+    pub(super) fn lose(&self, id: Bytes, lost: Lost) {
+        let mut queue = lock(&self.0);
+        queue.lost.push_back((id, lost));
+        queue.one_less();
+        queue.wake();
     }
 
     /// Nothing more comes. What waits is read first.
-    pub(super) fn end(&self, end: End) {
+    pub(super) fn end(&self) {
         let mut queue = lock(&self.0);
-        queue.end.get_or_insert(end);
+        queue.done = true;
         queue.wake();
     }
 
     /// Whether somebody reads.
     pub(super) fn is_read(&self) -> bool {
         let queue = lock(&self.0);
-        !queue.unread && queue.end.is_none()
+        !queue.unread && !queue.done
+    }
+
+    /// Whether the request has been handed over.
+    pub(super) fn was_sent(&self) -> bool {
+        lock(&self.0).sent
     }
 }
 
@@ -137,9 +168,7 @@ impl Queue {
 
     fn one_less(&mut self) {
         self.awaited = self.awaited.saturating_sub(1);
-        if self.awaited == 0 {
-            self.end.get_or_insert(End::Done);
-        }
+        self.done |= self.awaited == 0;
     }
 
     fn wake(&mut self) {
@@ -156,18 +185,14 @@ impl Head {
             queue.bytes -= text.len();
             return Poll::Ready(Step::Message(text));
         }
-        if let Some(end) = queue.end {
-            return Poll::Ready(Step::End(end));
+        if let Some((id, lost)) = queue.lost.pop_front() {
+            return Poll::Ready(Step::Lost(id, lost));
+        }
+        if queue.done {
+            return Poll::Ready(Step::Done);
         }
         queue.waker = Some(cx.waker().clone());
         Poll::Pending
-    }
-
-    /// The next of the requests whose answer will not come.
-    fn lost(&mut self) -> Option<Id> {
-        let id = lock(&self.queue).lost.pop()?;
-        let all = Span::new(0, id.len());
-        Id::accept(&id, all)
     }
 
     pub(super) async fn next(&mut self) -> Step {
@@ -177,7 +202,12 @@ impl Head {
     /// What the answer is that was read last, if it is all there is.
     pub(super) fn whole(&self) -> Option<Standing> {
         let queue = lock(&self.queue);
-        (queue.waiting.is_empty() && queue.end == Some(End::Done)).then_some(queue.last)
+        queue.last.filter(|_| queue.waiting.is_empty() && queue.lost.is_empty() && queue.done)
+    }
+
+    /// The request has been handed over.
+    pub(super) fn sent(&self) {
+        lock(&self.queue).sent = true;
     }
 }
 
@@ -234,28 +264,21 @@ impl http_body::Body for ChannelBody {
             Some(text) => Step::Message(text),
             None => ready!(head.poll(cx)),
         };
-        let end = match step {
-            Step::Message(text) => {
-                let mut event = BytesMut::with_capacity(text.len() + 16);
-                sse::encode_data(&mut event, &[text]);
-                return Poll::Ready(Some(Ok(Frame::data(event.freeze()))));
+        let text = match step {
+            Step::Message(text) => text,
+            // Its head is out, so whoever waits is told in band, under the id that was sent (C56).
+            Step::Lost(id, lost) => {
+                let all = Span::new(0, id.len());
+                jsonrpc::error(Id::accept(&id, all).as_ref(), code::INTERNAL_ERROR, &lost.text(), None)
             }
-            Step::End(end) => end,
+            Step::Done => {
+                *over = true;
+                return Poll::Ready(None);
+            }
         };
-        // Its head is out, so whoever waits is told in band, under the id that was sent (C56).
-        if let Some(id) = head.lost() {
-            let told = match end {
-                End::Done => "the request was given up".to_owned(),
-                End::Lost(what) => format!("{what} ended before an answer; the request may have run"),
-                End::TooLarge => "the answer is larger than the limit `message_bytes`".to_owned(),
-            };
-            let mut event = BytesMut::new();
-            let error = jsonrpc::error(Some(&id), code::INTERNAL_ERROR, &told, None);
-            sse::encode_data(&mut event, &[error]);
-            return Poll::Ready(Some(Ok(Frame::data(event.freeze()))));
-        }
-        *over = true;
-        Poll::Ready(None)
+        let mut event = BytesMut::with_capacity(text.len() + 16);
+        sse::encode_data(&mut event, &[text]);
+        Poll::Ready(Some(Ok(Frame::data(event.freeze()))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -173,6 +173,10 @@ impl Pipe for Running {
         })
     }
 
+    fn offer(&self, text: Payload, _headers: &HeaderMap) -> bool {
+        self.queue.offer(text)
+    }
+
     fn end(&self) {
         self.end.cancel();
     }

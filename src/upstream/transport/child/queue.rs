@@ -58,6 +58,16 @@ impl Queue {
         self.lines().as_ref().and_then(|lines| lines.send(Line { text, room }).ok()).ok_or(Closed)
     }
 
+    /// The same without waiting.
+    pub(super) fn offer(&self, text: Payload) -> bool {
+        let text = text.one_line();
+        let room = text.len().clamp(LEAST, self.all);
+        let Ok(taken) = u32::try_from(room) else { return false };
+        let Ok(place) = self.room.try_acquire_many(taken) else { return false };
+        place.forget();
+        self.lines().as_ref().is_some_and(|lines| lines.send(Line { text, room }).is_ok())
+    }
+
     pub(super) fn close(&self) {
         self.room.close();
         *self.lines() = None;

@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use std::borrow::Cow;
 use std::sync::Arc;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, mpsc, oneshot};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, Semaphore, mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Answers to POSTs that wait for the task; whoever reads them waits beyond that.
@@ -30,6 +30,8 @@ struct Channel {
     turn: Arc<RwLock<()>>,
     said: mpsc::Sender<Said>,
     over: CancellationToken,
+    /// Messages that nobody waits for, on their way at once.
+    ours: Arc<Semaphore>,
     /// The last handle's drop is the end.
     _end: DropGuard,
 }
@@ -62,6 +64,7 @@ pub(super) fn open(
         endpoint: Arc::new(endpoint),
         turn: Arc::default(),
         said,
+        ours: Arc::new(Semaphore::new(WAITING)),
         _end: over.clone().drop_guard(),
         over,
     })
@@ -123,7 +126,12 @@ impl Pipe for Channel {
     fn send<'a>(&'a self, text: Payload, headers: &'a HeaderMap) -> BoxFuture<'a, Result<(), Trouble>> {
         Box::pin(async move {
             let ended = || SendError::Ended { what: "the upstream server's event stream" };
-            let turn = self.over.run_until_cancelled(self.turn(&text)).await.ok_or_else(ended)?;
+            // Nothing of it has been sent then.
+            let unsent = || SendError::Unsent {
+                origin: self.source.http.origin().to_string(),
+                source: "the event stream ended before the message's turn came".into(),
+            };
+            let turn = self.over.run_until_cancelled(self.turn(&text)).await.ok_or_else(unsent)?;
             let (told, tell) = oneshot::channel();
             let (source, endpoint) = (self.source.clone(), self.endpoint.clone());
             let (said, over, headers) = (self.said.clone(), self.over.clone(), headers.clone());
@@ -142,6 +150,26 @@ impl Pipe for Channel {
             }
             told
         })
+    }
+
+    fn offer(&self, text: Payload, headers: &HeaderMap) -> bool {
+        let Ok(place) = self.ours.clone().try_acquire_owned() else { return false };
+        if self.over.is_cancelled() {
+            return false;
+        }
+        let (source, endpoint, turn) = (self.source.clone(), self.endpoint.clone(), self.turn.clone());
+        let (said, over, headers) = (self.said.clone(), self.over.clone(), headers.clone());
+        // Owned by the server's tracker; ends with the response, within its times, or with the channel.
+        self.source.tasks.spawn(async move {
+            let posting = async {
+                let turn = Turn::Beside { _turn: turn.read_owned().await };
+                let (told, _nobody) = oneshot::channel();
+                post::post(&source, &endpoint, &headers, text, turn, told, &said, &over).await;
+            };
+            over.run_until_cancelled(posting).await;
+            drop(place);
+        });
+        true
     }
 
     fn end(&self) {

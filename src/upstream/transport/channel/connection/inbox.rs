@@ -6,11 +6,11 @@
 
 use super::super::super::http::Speaker;
 use super::super::super::pipe::Inbox;
-use super::super::Use;
 use super::super::rename::{self, Addressee, Renamed};
-use super::super::stream::{End, Standing, Tail};
-use super::state::{SELDOM, State, Waiting, key};
+use super::super::stream::{Lost, Standing, Tail};
+use super::state::{SELDOM, Sort, State, Waiting, key};
 use super::{Connection, Mode, PROBE};
+use crate::telemetry::metrics::UpstreamLimit;
 use crate::translate::discover;
 use crate::translate::notify::Kind as Told;
 use crate::wire::jsonrpc::{self, Id, Message, Notification, Reply, Request, Response as Answer, code};
@@ -37,7 +37,7 @@ impl Inbox for Arc<Connection> {
     fn too_long(&self, id: Option<Id>) {
         let waiting = id.and_then(|id| self.lock().remove(&key(id.raw())));
         match waiting {
-            Some(waiting) => waiting.lose(End::TooLarge),
+            Some(waiting) => waiting.lose(Lost::TooLarge),
             None => {
                 self.setting.metrics.not_a_message();
                 tracing::warn!(upstream = %self.setting.upstream, "a message longer than `message_bytes` is left out; it answers no request that is known");
@@ -46,28 +46,26 @@ impl Inbox for Arc<Connection> {
     }
 
     fn ended(&self, why: Cow<'static, str>) {
-        let (waiting, told, answered, probed) = {
+        let (waiting, told, failed) = {
             let mut state = self.lock();
+            let ours = state.ending.is_some();
+            let only_probed = state.probed && state.mode == Mode::Untold;
+            let failed = (!state.answered && !ours && !only_probed).then_some(state.born);
+            // In this order: whoever waits for a place finds it free.
             state.place = None;
+            state.ending = None;
             state.tokens.clear();
             state.opening = None;
             let waiting: Vec<_> = state.pending.drain().map(|(_, waiting)| waiting).collect();
-            (waiting, state.told.take(), state.answered, state.probed && state.mode == Mode::Untold)
+            (waiting, state.told.take(), failed)
         };
         tracing::debug!(upstream = %self.setting.upstream, %why, pending = waiting.len(), "a channel to the server is over");
-        waiting.into_iter().for_each(|waiting| waiting.lose(End::Lost(self.setting.kind.name())));
+        waiting.into_iter().for_each(|waiting| waiting.lose(Lost::Ended(self.setting.kind.name())));
         if let Some(told) = told {
-            told.end(End::Done);
+            told.end();
         }
         if let Some(host) = self.host.upgrade() {
-            host.ended(
-                self,
-                match (answered, probed) {
-                    (true, _) => Use::Answered,
-                    (false, true) => Use::Probed,
-                    (false, false) => Use::None,
-                },
-            );
+            host.ended(self, failed);
         }
     }
 }
@@ -94,7 +92,7 @@ impl Connection {
             Reply::Error(error) => Some(error.code),
             Reply::Result(_) => None,
         };
-        let waiting = {
+        let (waiting, first) = {
             let mut state = self.hear();
             let id = match answer.id {
                 Some(span) => Some(key(span.of(&answer.text))),
@@ -103,29 +101,42 @@ impl Connection {
                 None => None,
             };
             let waiting = id.as_ref().and_then(|id| state.answered_under(id));
-            state.answered |= waiting.as_ref().is_some_and(|waiting| !waiting.asked.probes);
-            if waiting.as_ref().is_some_and(|waiting| waiting.asked.probes) && offers_modern(&answer) {
+            let probe = waiting.as_ref().is_some_and(|waiting| waiting.asked.sort == Sort::Probe);
+            let modern = probe && offers_modern(&answer);
+            if modern && state.mode == Mode::Untold {
                 // It answers modern requests: it is nobody's to initialize.
                 state.mode = Mode::Modern;
             }
+            let first = !state.answered && waiting.is_some() && (!probe || modern);
+            state.answered |= first;
             if waiting.is_none() && id.as_deref() == Some(PROBE.as_bytes()) {
                 drop(state);
-                if let Some(host) = self.host.upgrade() {
-                    host.late(self, answer);
-                }
-                return;
+                return self.late(answer);
             }
-            waiting
+            (waiting, first)
         };
+        if first && let Some(host) = self.host.upgrade() {
+            host.works();
+        }
         let Some(waiting) = waiting else {
             tracing::debug!(upstream = %self.setting.upstream, "an answer that nobody waits for is left out");
             return;
         };
         let text = match &waiting.asked.caller {
-            Some(caller) => rename::response(&answer, caller, waiting.asked.listens).to_bytes(),
+            Some(caller) => rename::response(&answer, caller, waiting.asked.sort == Sort::Listen).to_bytes(),
             None => answer.text,
         };
         waiting.tail.answer(text, Standing { error });
+    }
+
+    /// The answer to a probe has come when nobody waited for it any more.
+    fn late(self: &Arc<Self>, answer: Answer) {
+        if offers_modern(&answer)
+            && self.is_late()
+            && let Some(host) = self.host.upgrade()
+        {
+            host.late(answer);
+        }
     }
 
     fn notification(self: &Arc<Self>, notification: &Notification) {
@@ -135,20 +146,23 @@ impl Connection {
         // A listen has no other answer for as long as it lasts.
         state.answered |= matches!(addressee, Addressee::Subscription(_));
         let taken = match (addressee, state.mode) {
-            (Addressee::Progress(token), mode) => {
-                let waiting = state.tokens.get(&key(token)).and_then(|id| state.pending.get(id));
-                match (waiting, mode) {
-                    (Some(waiting), _) => {
-                        let text = match &waiting.asked.token {
-                            Some(own) => {
-                                rename::notification(notification, Renamed::Progress(own)).to_bytes()
-                            }
-                            None => notification.text.clone(),
-                        };
-                        waiting.tail.offer(text, room)
-                    }
-                    (None, _) => false,
+            (Addressee::Progress(token), mode) => match (state.of_token(token), mode) {
+                (Some(waiting), _) => {
+                    let text = match &waiting.asked.token {
+                        Some(own) => rename::notification(notification, Renamed::Progress(own)).to_bytes(),
+                        None => notification.text.clone(),
+                    };
+                    waiting.tail.offer(text, room)
                 }
+                // Of a task, it may be, which goes on after its call.
+                (None, Mode::Legacy(_)) => self.to_session(&mut state, &notification.text),
+                (None, Mode::Modern | Mode::Untold) => false,
+            },
+            // A log message is its call's where there is no other (B8.3), and comes before the answer then.
+            (Addressee::None, Mode::Legacy(Speaker::Driver))
+                if notification.method == "notifications/message" && state.only().is_some() =>
+            {
+                state.only().is_some_and(|one| one.tail.offer(notification.text.clone(), room))
             }
             (_, Mode::Legacy(_)) => self.to_session(&mut state, &notification.text),
             (Addressee::Subscription(id), Mode::Modern | Mode::Untold) => {
@@ -175,14 +189,13 @@ impl Connection {
                     Told::Log => state.logged(),
                     // Of a token, a subscription or a request that it does not name.
                     Told::Progress | Told::Changed | Told::LegacyOnly => None,
-                    Told::Custom => {
-                        state.newest().filter(|one| state.pending.len() == 1 && !one.asked.listens)
-                    }
+                    Told::Custom => state.only().filter(|one| one.asked.sort != Sort::Listen),
                 };
                 waiting.is_some_and(|waiting| waiting.tail.offer(notification.text.clone(), room))
             }
         };
         if !taken {
+            self.setting.metrics.limit(UpstreamLimit::Events);
             tracing::debug!(upstream = %self.setting.upstream, method = %notification.method, "a notification that is nobody's, or for which there is no room, is left out");
         }
     }
@@ -191,8 +204,8 @@ impl Connection {
     fn too_slow(self: &Arc<Self>, waiting: Option<Waiting>) {
         let Some(waiting) = waiting else { return };
         tracing::warn!(upstream = %self.setting.upstream, "a subscription whose reader is too slow is ended");
-        self.tell(rename::cancelled(&Id::number(waiting.asked.serial), None));
-        waiting.lose(End::Lost("the subscription, whose reader was too slow,"));
+        self.tell(rename::cancelled(&waiting.asked.id, None));
+        waiting.lose(Lost::TooSlow);
     }
 
     /// Something for a legacy session as a whole; `false` if there is no room for it.
@@ -264,13 +277,13 @@ impl Connection {
         }
         drop(state);
         if let Some(lost) = lost {
-            lost.lose(End::Lost("the upstream server's answer, which is no JSON-RPC message,"));
+            lost.lose(Lost::NoMessage);
         }
     }
 }
 
 /// Whether it is a discover result of a modern server.
-pub(in super::super) fn offers_modern(answer: &Answer) -> bool {
+fn offers_modern(answer: &Answer) -> bool {
     match &answer.reply {
         Reply::Result(body) => discover::offers_modern(answer, body) == Some(true),
         Reply::Error(_) => false,
@@ -280,7 +293,7 @@ pub(in super::super) fn offers_modern(answer: &Answer) -> bool {
 /// The server has ended a subscription: to its reader that is what its result says (B9.6).
 fn end_of_listen(waiting: Option<Waiting>) {
     let Some(waiting) = waiting else { return };
-    let Some(caller) = waiting.asked.caller.filter(|_| waiting.asked.listens) else {
+    let Some(caller) = waiting.asked.caller.filter(|_| waiting.asked.sort == Sort::Listen) else {
         return waiting.tail.without_answer();
     };
     let id = String::from_utf8_lossy(caller.raw());

@@ -5,19 +5,21 @@
 
 use super::super::super::http::Speaker;
 use super::super::rename::Token;
-use super::super::stream::{End, Tail};
+use super::super::stream::{Lost, Tail};
 use super::Mode;
+use crate::upstream::places::{Ending, Place};
 use crate::wire::jsonrpc::{Id, Request};
 use crate::wire::meta;
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Duration, Instant};
 
 pub(super) struct State {
     pub(super) mode: Mode,
-    /// `None`: it is over.
-    pub(super) place: Option<OwnedSemaphorePermit>,
+    /// `None`: it is over, or ends.
+    pub(super) place: Option<Place>,
+    /// In the place of that, until it is over.
+    pub(super) ending: Option<Ending>,
     pub(super) pending: HashMap<Bytes, Waiting>,
     /// Ids of requests by their progress tokens, both as they stand in the channel.
     pub(super) tokens: HashMap<Bytes, Bytes>,
@@ -30,6 +32,8 @@ pub(super) struct State {
     /// The key of an `initialize` that waits.
     pub(super) opening: Option<Bytes>,
     pub(super) probed: bool,
+    /// It has shown itself as a modern server's, and may be given back as that.
+    pub(super) shown_modern: bool,
     /// It has answered anything but the probe, or told of a subscription.
     pub(super) answered: bool,
     pub(super) born: Instant,
@@ -47,9 +51,9 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Its answer will not come.
-    pub(super) fn lose(self, end: End) {
-        let id = self.asked.caller.as_ref().map_or(&self.asked.id, Id::raw).clone();
-        self.tail.lose(id, end);
+    pub(super) fn lose(self, lost: Lost) {
+        let id = self.asked.caller.as_ref().map_or(self.asked.id.raw(), Id::raw).clone();
+        self.tail.lose(id, lost);
     }
 }
 
@@ -57,15 +61,24 @@ impl Waiting {
 pub(super) struct Asked {
     pub(super) serial: u64,
     /// As it stands in the channel.
-    pub(super) id: Bytes,
+    pub(super) id: Id,
     /// The caller's, where ours stand in the channel.
     pub(super) caller: Option<Id>,
     pub(super) token: Option<Token>,
     /// What stands in `tokens`.
     pub(super) token_key: Option<Bytes>,
-    pub(super) listens: bool,
-    pub(super) wants_logs: bool,
-    pub(super) probes: bool,
+    pub(super) sort: Sort,
+}
+
+/// What a request is to the channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// The first `server/discover`.
+    Probe,
+    Call,
+    /// A modern call that has a log level.
+    Logged,
+    Listen,
 }
 
 /// Texts that are no messages, logged seldom.
@@ -78,10 +91,11 @@ pub(super) struct Strays {
 pub(super) const SELDOM: Duration = Duration::from_secs(10);
 
 impl State {
-    pub(super) fn new(place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(place: Place) -> Self {
         Self {
             mode: Mode::Untold,
             place: Some(place),
+            ending: None,
             pending: HashMap::new(),
             tokens: HashMap::new(),
             serial: 0,
@@ -90,6 +104,7 @@ impl State {
             early_bytes: 0,
             opening: None,
             probed: false,
+            shown_modern: false,
             answered: false,
             born: Instant::now(),
             heard: false,
@@ -100,7 +115,10 @@ impl State {
 
     pub(super) fn remove(&mut self, key: &Bytes) -> Option<Waiting> {
         let waiting = self.pending.remove(key)?;
-        if let Some(token) = &waiting.asked.token_key {
+        self.used = Instant::now();
+        if let Some(token) = &waiting.asked.token_key
+            && self.tokens.get(token) == Some(key)
+        {
             self.tokens.remove(token);
         }
         if self.opening.as_ref() == Some(key) {
@@ -115,8 +133,24 @@ impl State {
         if waiting.is_some() || self.mode == Mode::Legacy(Speaker::Client) {
             return waiting;
         }
-        let digits = id.strip_prefix(b"\"").and_then(|id| id.strip_suffix(b"\""))?;
-        digits.iter().all(u8::is_ascii_digit).then(|| self.remove(&Bytes::copy_from_slice(digits))).flatten()
+        self.remove(&number(id)?)
+    }
+
+    /// The request of this progress token, likewise.
+    pub(super) fn of_token(&self, token: &[u8]) -> Option<&Waiting> {
+        let find = |token: &Bytes| self.tokens.get(token).and_then(|id| self.pending.get(id));
+        let token = key(token);
+        let waiting = find(&token);
+        if waiting.is_some() || self.mode == Mode::Legacy(Speaker::Client) {
+            return waiting;
+        }
+        number(&token).and_then(|token| find(&token))
+    }
+
+    /// The only request that waits.
+    pub(super) fn only(&self) -> Option<&Waiting> {
+        let mut all = self.pending.values();
+        all.next().filter(|_| all.next().is_none())
     }
 
     /// The newest request that waits.
@@ -126,13 +160,13 @@ impl State {
 
     /// The one request that may be sent log messages.
     pub(super) fn logged(&self) -> Option<&Waiting> {
-        let mut all = self.pending.values().filter(|waiting| waiting.asked.wants_logs);
+        let mut all = self.pending.values().filter(|waiting| waiting.asked.sort == Sort::Logged);
         all.next().filter(|_| all.next().is_none())
     }
 
     /// The key of a probe that waits.
     pub(super) fn probe(&self) -> Option<Bytes> {
-        self.pending.iter().find(|(_, waiting)| waiting.asked.probes).map(|(key, _)| key.clone())
+        self.pending.iter().find(|(_, waiting)| waiting.asked.sort == Sort::Probe).map(|(key, _)| key.clone())
     }
 }
 
@@ -142,15 +176,19 @@ pub(super) fn own(state: &mut State, request: &Request) -> (Bytes, Asked) {
     let token = request.params.meta().and_then(|meta| meta.first(&request.text, meta::PROGRESS_TOKEN));
     let asked = Asked {
         serial: state.serial,
-        id: request.id.raw().clone(),
+        id: request.id.clone(),
         caller: None,
         token: None,
         token_key: token.map(|span| key(span.of(&request.text))),
-        listens: false,
-        wants_logs: false,
-        probes: false,
+        sort: Sort::Call,
     };
     (key(request.id.raw()), asked)
+}
+
+/// A number that was written as a string.
+fn number(text: &[u8]) -> Option<Bytes> {
+    let digits = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""))?;
+    digits.iter().all(u8::is_ascii_digit).then(|| Bytes::copy_from_slice(digits))
 }
 
 /// What an id or a token is found by: strings by what they say, however it is spelled.

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(in crate::upstream) struct Places {
     free: Arc<Semaphore>,
     /// Sessions whose end is being told to the server.
     ending: Arc<AtomicUsize>,
@@ -21,32 +21,32 @@ pub(super) struct Places {
 
 /// A session's place; dropping it frees it.
 #[derive(Debug)]
-pub(super) struct Place(#[allow(dead_code, reason = "held, never read")] OwnedSemaphorePermit);
+pub(in crate::upstream) struct Place(#[allow(dead_code, reason = "held, never read")] OwnedSemaphorePermit);
 
 /// A session's place while its end is being told.
-pub(super) struct Ending {
+pub(in crate::upstream) struct Ending {
     place: Option<Place>,
     ending: Arc<AtomicUsize>,
     freed: Arc<Notify>,
 }
 
 impl Places {
-    pub(super) fn new(max: usize) -> Self {
+    pub(in crate::upstream) fn new(max: usize) -> Self {
         let max = max.min(Semaphore::MAX_PERMITS);
         Self { free: Arc::new(Semaphore::new(max)), ending: Arc::default(), freed: Arc::default(), max }
     }
 
-    pub(super) fn taken(&self) -> usize {
+    pub(in crate::upstream) fn taken(&self) -> usize {
         self.max - self.free.available_permits()
     }
 
-    pub(super) fn take(&self) -> Option<Place> {
+    pub(in crate::upstream) fn take(&self) -> Option<Place> {
         self.free.clone().try_acquire_owned().ok().map(Place)
     }
 
     /// Waits for a place that is being freed. `None` when none is any more, or not within `limit`: of many who wait, those
     /// who come away empty are told so at once.
-    pub(super) async fn take_freed(&self, limit: Duration) -> Option<Place> {
+    pub(in crate::upstream) async fn take_freed(&self, limit: Duration) -> Option<Place> {
         let until = Instant::now() + limit;
         loop {
             // Registered before the look, so that what is freed in between is not missed.
@@ -64,7 +64,7 @@ impl Places {
     }
 
     /// From now on the place counts as one that is being freed.
-    pub(super) fn ending(&self, place: Place) -> Ending {
+    pub(in crate::upstream) fn ending(&self, place: Place) -> Ending {
         self.ending.fetch_add(1, Ordering::AcqRel);
         Ending { place: Some(place), ending: self.ending.clone(), freed: self.freed.clone() }
     }
