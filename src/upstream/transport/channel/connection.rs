@@ -170,7 +170,7 @@ impl Connection {
     ) -> Result<Answered, NoAnswer> {
         let head = {
             let mut state = self.lock();
-            let (key, asked) = own(&mut state, request);
+            let (key, asked) = own(&mut state, request, self.setting.room);
             if request.method == "initialize" {
                 state.opening = Some(key.clone());
             }
@@ -192,7 +192,7 @@ impl Connection {
                 Message::Request(request) => Some(request),
                 Message::Notification(_) | Message::Response(_) => None,
             });
-            let asked: Vec<_> = requests.map(|request| own(&mut state, request)).collect();
+            let asked: Vec<_> = requests.map(|request| own(&mut state, request, self.setting.room)).collect();
             (!asked.is_empty()).then(|| self.expect(&mut state, asked)).transpose()?
         };
         let mut sent = false;
@@ -256,7 +256,9 @@ impl Connection {
         }
         match pipe.send(text, headers).await {
             // It is about to be over, and nothing has been read.
-            Err(Trouble::Send(SendError::Unsent { .. })) if self.setting.kind == Kind::Process => {
+            Err(Trouble::Send(SendError::Unsent { .. }))
+                if self.setting.kind == Kind::Process || self.is_over() =>
+            {
                 self.end();
                 Err(NoAnswer::Over)
             }

@@ -154,9 +154,10 @@ impl Connection {
                     };
                     waiting.tail.offer(text, room)
                 }
-                // Of a task, it may be, which goes on after its call.
-                (None, Mode::Legacy(_)) => self.to_session(&mut state, &notification.text),
-                (None, Mode::Modern | Mode::Untold) => false,
+                (None, Mode::Legacy(_)) if state.tasks.contains(&key(token)) => {
+                    self.to_session(&mut state, &notification.text)
+                }
+                (None, _) => false,
             },
             // A log message is its call's where there is no other (B8.3), and comes before the answer then.
             (Addressee::None, Mode::Legacy(Speaker::Driver))

@@ -5,7 +5,7 @@
 
 use super::super::super::http::Speaker;
 use super::super::rename::Token;
-use super::super::stream::{Lost, Tail};
+use super::super::stream::{Lost, Room, Tail};
 use super::Mode;
 use crate::upstream::places::{Ending, Place};
 use crate::wire::jsonrpc::{Id, Request};
@@ -23,6 +23,8 @@ pub(super) struct State {
     pub(super) pending: HashMap<Bytes, Waiting>,
     /// Ids of requests by their progress tokens, both as they stand in the channel.
     pub(super) tokens: HashMap<Bytes, Bytes>,
+    /// Tokens of tasks, which go on after their calls.
+    pub(super) tasks: VecDeque<Bytes>,
     pub(super) serial: u64,
     /// The stream of the session.
     pub(super) told: Option<Tail>,
@@ -98,6 +100,7 @@ impl State {
             ending: None,
             pending: HashMap::new(),
             tokens: HashMap::new(),
+            tasks: VecDeque::new(),
             serial: 0,
             told: None,
             early: VecDeque::new(),
@@ -171,15 +174,24 @@ impl State {
 }
 
 /// A request under its own id.
-pub(super) fn own(state: &mut State, request: &Request) -> (Bytes, Asked) {
+pub(super) fn own(state: &mut State, request: &Request, room: Room) -> (Bytes, Asked) {
     state.serial += 1;
     let token = request.params.meta().and_then(|meta| meta.first(&request.text, meta::PROGRESS_TOKEN));
+    let token = token.map(|span| key(span.of(&request.text)));
+    if let Some(token) = &token
+        && request.params.body().is_some_and(|body| body.object.first(&request.text, "task").is_some())
+    {
+        if state.tasks.len() >= room.events {
+            state.tasks.pop_front();
+        }
+        state.tasks.push_back(token.clone());
+    }
     let asked = Asked {
         serial: state.serial,
         id: request.id.clone(),
         caller: None,
         token: None,
-        token_key: token.map(|span| key(span.of(&request.text))),
+        token_key: token,
         sort: Sort::Call,
     };
     (key(request.id.raw()), asked)
