@@ -13,7 +13,7 @@ use crate::translate::discover;
 use crate::upstream::Upstream;
 use crate::upstream::era::{Finding, Verdicts};
 use crate::upstream::parked::{Bounds, Parked};
-use crate::upstream::{Asking, Common, Room, Ways};
+use crate::upstream::{Asking, Common, Found, Room, Ways};
 use crate::wire::headers::{MCP_METHOD, MCP_PROTOCOL_VERSION};
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{self, Id, Message};
@@ -30,10 +30,10 @@ use tokio::time::Instant;
 
 /// What was found.
 struct Report {
-    /// `url` or `command`, and what it is.
-    target: (&'static str, String),
-    transport: &'static str,
-    first: String,
+    /// Where the server is, or what it is.
+    target: String,
+    transport: Found,
+    first: Finding,
     /// Era, the answer to `server/discover` (the server's own or made from `initialize`) and the negotiated version.
     found: Result<(Era, Value, String), String>,
 }
@@ -56,8 +56,7 @@ pub async fn probe(upstream: config::Upstream, as_json: bool) -> Exit {
 }
 
 async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::error::Error>> {
-    let kind = if matches!(settings.target, config::Target::Command(_)) { "command" } else { "url" };
-    let target = (kind, settings.target.to_string());
+    let target = settings.target.to_string();
     let limits = config::Limits::default();
     let limits = Limits { nesting: limits.nesting, members: limits.members };
     let dial = Arc::new(TcpDialer::new(settings.timeouts.connect));
@@ -100,9 +99,7 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
     };
     let (first, era) = upstream.era.examine(&call).await;
     let found = match era {
-        // Once is enough to say it.
-        Err(_) if matches!(first, Finding::NoAnswer(_)) && kind == "url" => Err(first.to_string()),
-        Err(fault) => Err(fault.to_string()),
+        Err(fault) => Err(fault.text.to_string()),
         Ok(Era::Modern) => match upstream.modern.send(&call).await {
             Ok(response) => {
                 let body = match response.into_body() {
@@ -130,50 +127,49 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
     };
     let transport = upstream.transport();
     upstream.close().await;
-    Ok(Report { target, transport, first: told(&first, kind), found })
-}
-
-/// The finding, without the statuses that pipes do not have.
-fn told(finding: &Finding, kind: &str) -> String {
-    match finding {
-        Finding::Error { code, .. } if kind == "command" => format!("the error {code}"),
-        Finding::Junk { .. } if kind == "command" => "something that is no discover result".to_owned(),
-        other => other.to_string(),
-    }
-}
-
-/// The transport as the settings have it.
-fn word(transport: &str) -> &'static str {
-    match transport {
-        "stdio" => "stdio",
-        "HTTP+SSE" => "sse",
-        _ => "streamable-http",
-    }
+    Ok(Report { target, transport, first, found })
 }
 
 impl Report {
+    /// What the target is called.
+    fn kind(&self) -> &'static str {
+        match self.transport {
+            Found::Stdio => "command",
+            Found::StreamableHttp | Found::OldSse => "url",
+        }
+    }
+
+    /// What came of `server/discover`, without the statuses that pipes do not have.
+    fn first(&self) -> String {
+        match (self.transport, &self.first) {
+            (Found::Stdio, Finding::Error { code, .. }) => format!("the error {code}"),
+            (Found::Stdio, Finding::Junk { .. }) => "something that is no discover result".to_owned(),
+            (_, finding) => finding.to_string(),
+        }
+    }
+
     fn json(&self) -> Value {
-        let (kind, target) = &self.target;
+        let (kind, target, first) = (self.kind(), &self.target, self.first());
         match &self.found {
             Ok((era, discovered, version)) => json!({
-                *kind: target,
-                "transport": word(self.transport),
+                kind: target,
+                "transport": self.transport.word(),
                 "era": era.name(),
                 "version": version,
-                "probe": self.first,
+                "probe": first,
                 "serverInfo": discovered["_meta"]["io.modelcontextprotocol/serverInfo"],
                 "capabilities": discovered["capabilities"],
                 "instructions": discovered["instructions"],
             }),
-            Err(error) => json!({*kind: target, "era": null, "probe": self.first, "error": error}),
+            Err(error) => json!({kind: target, "era": null, "probe": first, "error": error}),
         }
     }
 
     fn text(&self) -> String {
-        let (kind, target) = &self.target;
+        let (kind, target, first) = (self.kind(), &self.target, self.first());
         let mut lines = vec![format!("{kind:<13} {target}")];
-        if self.found.as_ref().err() != Some(&self.first) {
-            lines.push(format!("probe         {}", self.first));
+        if self.found.as_ref().err() != Some(&first) {
+            lines.push(format!("probe         {first}"));
         }
         match &self.found {
             Ok((era, discovered, version)) => {

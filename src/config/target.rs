@@ -31,8 +31,9 @@ pub struct Command {
 }
 
 impl Command {
-    /// The program's name and a hash of all that makes the command what it is, secrets included: what is learnt of a server is
-    /// kept under it.
+    /// The program's name and a hash of what makes the command what it is: what is learnt of a server is kept under it, also in
+    /// a file. Values in the environment are left out, because a hash of them would let whoever reads it try passwords, and
+    /// another one makes no other server.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         let mut add = |part: &[u8]| {
@@ -40,12 +41,10 @@ impl Command {
             hash.update(part);
         };
         add(self.program.as_encoded_bytes());
+        // So that an argument is not taken for a variable.
+        add(&(self.args.len() as u64).to_be_bytes());
         self.args.iter().for_each(|arg| add(arg.as_encoded_bytes()));
-        add(b"env");
-        for (name, value) in &self.env {
-            add(name.as_bytes());
-            add(value.expose().as_bytes());
-        }
+        self.env.iter().for_each(|(name, _)| add(name.as_bytes()));
         add(self.cwd.as_ref().map_or(&b""[..], |cwd| cwd.as_os_str().as_encoded_bytes()));
         let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         let name = Path::new(&self.program).file_name().unwrap_or(&self.program);

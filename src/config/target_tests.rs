@@ -174,3 +174,24 @@ fn a_process_for_every_call_is_told() {
     let warnings = load_in(Path::new(""), text).unwrap().warnings;
     assert_eq!(warnings, ["upstream.a.session.scope: \"request\" starts a process for every call"]);
 }
+
+/// What is learnt of a server is kept under it, also in a file that others may read.
+#[test]
+fn a_fingerprint_is_that_of_the_command_without_its_secrets() {
+    let of = |lines: &str| {
+        command(upstream(&format!("[upstream.a]\ncommand = '/bin/cat'\n{lines}"))).fingerprint()
+    };
+    let all = "args = ['a']\nenv = { K = 'one' }\ninherit_env = ['X']";
+    assert!(of(all).starts_with("stdio:cat:"), "{}", of(all));
+    assert_eq!(of(all), of("args = ['a']\nenv = { K = 'two' }"));
+    let others = [
+        "",
+        "args = ['a']",
+        "args = ['a', 'K']",
+        "env = { a = '', K = '' }",
+        "args = ['b']\nenv = { K = 'one' }",
+    ];
+    for other in others {
+        assert_ne!(of(all), of(other), "{other}");
+    }
+}

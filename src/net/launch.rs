@@ -21,14 +21,14 @@ pub struct Program {
     pub cwd: Option<PathBuf>,
 }
 
-/// Without the values in the environment, which may be secrets.
+/// Without arguments and the values in the environment, which may be secrets.
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { program, args, env, cwd } = self;
         let env: Vec<_> = env.iter().map(|(name, _)| name).collect();
         f.debug_struct("Program")
             .field("program", program)
-            .field("args", args)
+            .field("args", &format_args!("{} of them", args.len()))
             .field("env", &env)
             .field("cwd", cwd)
             .finish()

@@ -5,7 +5,9 @@
 //! is the short step on Linux that makes the process end when this one is killed. Cases C55-C57.
 //!
 //! One thread starts all processes and lives as long as this process does: the kernel's signal at the parent's death comes
-//! when the *thread* ends that started the child, and threads of the runtime's blocking pool do end.
+//! when the *thread* ends that started the child, and threads of the runtime's blocking pool do end. All that looks at files
+//! comes before, elsewhere, and for each program one at a time: a mount that hangs keeps one other thread, and holds up
+//! nobody but those who want the same program (C56).
 
 mod find;
 mod launcher;
@@ -14,46 +16,75 @@ pub use launcher::launched;
 
 use super::launch::{Launch, Launched, Process, Program};
 use futures_util::future::BoxFuture;
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
+use tokio::task::spawn_blocking;
 
 #[cfg(target_os = "linux")]
 use std::os::fd::OwnedFd;
 #[cfg(target_os = "linux")]
 use tokio::io::{Interest, unix::AsyncFd};
 
+/// Starts that wait for the thread that does them; further ones wait for room.
+const STARTS: usize = 64;
+
+/// A program, and where it is to run.
+type Named = (OsString, Option<PathBuf>);
+
 /// Starts real processes.
 #[derive(Debug, Clone, Default)]
 pub struct Processes {
     launcher: Option<PathBuf>,
+    /// Whose turn it is to look for a program. As many as there are commands in the settings.
+    looks: Arc<Mutex<HashMap<Named, Arc<AsyncMutex<()>>>>>,
 }
 
 impl Processes {
     /// `launcher` is a program whose `main` begins with [`launched`]; `None` starts programs without that step.
     pub fn new(launcher: Option<PathBuf>) -> Self {
-        Self { launcher }
+        Self { launcher, looks: Arc::default() }
     }
 
     /// With this very program as the launcher, where there is one.
     pub fn of_this_program() -> Self {
         Self::new(launcher::this_program())
     }
+
+    /// The file to run. Whoever does not wait for it any more leaves the look to itself, and the next one waits for its end.
+    async fn find(&self, program: &Program) -> io::Result<PathBuf> {
+        let turn = {
+            let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+            looks.entry((program.program.clone(), program.cwd.clone())).or_default().clone()
+        };
+        let turn = turn.lock_owned().await;
+        let program = program.clone();
+        let look = move || {
+            let found = find::find(&program);
+            drop(turn);
+            found
+        };
+        spawn_blocking(look).await.unwrap_or_else(|_| Err(gone()))
+    }
 }
 
 impl Launch for Processes {
     fn launch<'a>(&'a self, program: &'a Program) -> BoxFuture<'a, io::Result<Launched>> {
         Box::pin(async move {
+            let found = self.find(program).await?;
             let (done, started) = oneshot::channel();
             let (program, launcher, runtime) = (program.clone(), self.launcher.clone(), Handle::current());
-            starter()?.send(Job { program, launcher, runtime, done }).map_err(|_| gone())?;
+            let job = Job { program, found, launcher, runtime, done };
+            starter()?.send(job).await.map_err(|_| gone())?;
             started.await.map_err(|_| gone())?
         })
     }
@@ -62,6 +93,7 @@ impl Launch for Processes {
 /// One process to be started.
 struct Job {
     program: Program,
+    found: PathBuf,
     launcher: Option<PathBuf>,
     runtime: Handle,
     done: oneshot::Sender<io::Result<Launched>>,
@@ -78,28 +110,30 @@ fn starter() -> io::Result<mpsc::Sender<Job>> {
     if let Some(starter) = &*starter {
         return Ok(starter.clone());
     }
-    let (jobs, queue) = mpsc::channel();
-    thread::Builder::new().name("processes".to_owned()).spawn(move || start_all(&queue))?;
+    let (jobs, queue) = mpsc::channel(STARTS);
+    thread::Builder::new().name("processes".to_owned()).spawn(move || start_all(queue))?;
     Ok(starter.insert(jobs).clone())
 }
 
 /// What the thread does for ever: the static sender does not go away.
-fn start_all(queue: &mpsc::Receiver<Job>) {
-    while let Ok(Job { program, launcher, runtime, done }) = queue.recv() {
+fn start_all(mut queue: mpsc::Receiver<Job>) {
+    while let Some(Job { program, found, launcher, runtime, done }) = queue.blocking_recv() {
+        if done.is_closed() {
+            continue;
+        }
         let _inside = runtime.enter();
         // A panic (of a runtime that is being taken down) would end the thread, and with it every child.
-        let started = catch_unwind(AssertUnwindSafe(|| start(&program, launcher.as_deref())));
+        let started = catch_unwind(AssertUnwindSafe(|| start(&program, &found, launcher.as_deref())));
         // Whoever asked may be gone; then the process ends here.
         drop(done.send(started.unwrap_or_else(|_| Err(gone()))));
     }
 }
 
-fn start(program: &Program, launcher: Option<&Path>) -> io::Result<Launched> {
-    let found = find::find(program)?;
+fn start(program: &Program, found: &Path, launcher: Option<&Path>) -> io::Result<Launched> {
     let mut command = match launcher {
-        Some(launcher) => launcher::command(launcher, &found, &program.program),
+        Some(launcher) => launcher::command(launcher, found, &program.program),
         None => {
-            let mut command = Command::new(&found);
+            let mut command = Command::new(found);
             #[cfg(unix)]
             command.arg0(&program.program);
             command
@@ -224,5 +258,38 @@ impl Drop for Running {
         if self.ended.is_none() {
             let _ = self.kill();
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn program(name: &str) -> Program {
+        let path = std::env::var_os("PATH").unwrap();
+        Program { program: name.into(), args: Vec::new(), env: vec![("PATH".into(), path)], cwd: None }
+    }
+
+    /// C56: a look at files that does not come back, as on a mount that hangs, is one program's business.
+    #[tokio::test]
+    async fn a_look_that_hangs_holds_up_no_other_program() {
+        let processes = Processes::default();
+        let turn = Arc::new(AsyncMutex::new(()));
+        let hangs = turn.clone().lock_owned().await;
+        processes.looks.lock().unwrap().insert(("cat".into(), None), turn);
+        let (cat, tool) = (program("cat"), program("true"));
+        let mut waits = processes.launch(&cat);
+        let mut other = tokio::select! {
+            biased;
+            _ = &mut waits => panic!("its turn has not come"),
+            other = processes.launch(&tool) => other.unwrap(),
+        };
+        assert_eq!(other.process.wait().await.unwrap(), "exit status: 0");
+        drop(hangs);
+        let Launched { stdin, mut process, .. } = waits.await.unwrap();
+        drop(stdin);
+        assert_eq!(process.wait().await.unwrap(), "exit status: 0");
     }
 }

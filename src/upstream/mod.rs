@@ -31,7 +31,7 @@ use transport::{NoEndpoint, Phase, SendError, Transport, TransportBuildError};
 
 pub use asking::Asking;
 pub use reply::UpstreamBody;
-pub use transport::{Body as UpstreamStream, Room};
+pub use transport::{Body as UpstreamStream, Found, Room};
 
 /// One upstream and everything that is kept for it.
 pub struct Upstream {
@@ -148,9 +148,9 @@ impl Upstream {
         Ok(Self { settings, era, legacy, modern, metrics, shared })
     }
 
-    /// Which transport the server has, as far as that is known, in words for people.
-    pub fn transport(&self) -> &'static str {
-        self.shared.transport.name()
+    /// Which transport the server has, as far as that is known.
+    pub fn transport(&self) -> Found {
+        self.shared.transport.found()
     }
 
     /// Ends all that is open at the server, and resolves when it is over: sessions first, then what they ran in.

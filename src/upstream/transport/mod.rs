@@ -49,6 +49,7 @@ use channel::{Host, Kind};
 use child::Child;
 use either::Either;
 use old_sse::OldSse;
+use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,6 +65,37 @@ pub enum Transport {
     OldSse { host: Arc<Host>, http: HttpTransport },
     /// A child process.
     Child { host: Arc<Host>, endpoint: Arc<str> },
+}
+
+/// The transports of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    StreamableHttp,
+    /// HTTP+SSE of 2024.
+    OldSse,
+    Stdio,
+}
+
+impl Found {
+    /// As the settings have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Found::StreamableHttp => "streamable-http",
+            Found::OldSse => "sse",
+            Found::Stdio => "stdio",
+        }
+    }
+}
+
+/// In words for people.
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Found::StreamableHttp => "Streamable HTTP",
+            Found::OldSse => "HTTP+SSE",
+            Found::Stdio => "stdio",
+        })
+    }
 }
 
 impl Transport {
@@ -186,14 +218,14 @@ impl Transport {
         }
     }
 
-    /// Which transport it is, as far as that is known, in words for people.
-    pub fn name(&self) -> &'static str {
+    /// Which transport it is, as far as that is known.
+    pub fn found(&self) -> Found {
         match self {
-            Transport::Http(_) => "Streamable HTTP",
-            Transport::Either(either) if either.is_old() => "HTTP+SSE",
-            Transport::Either(_) => "Streamable HTTP",
-            Transport::OldSse { .. } => "HTTP+SSE",
-            Transport::Child { .. } => "stdio",
+            Transport::Http(_) => Found::StreamableHttp,
+            Transport::Either(either) if either.is_old() => Found::OldSse,
+            Transport::Either(_) => Found::StreamableHttp,
+            Transport::OldSse { .. } => Found::OldSse,
+            Transport::Child { .. } => Found::Stdio,
         }
     }
 
