@@ -1,8 +1,9 @@
 //! A2.2, C23, B14: cancellation of calls and subscriptions, in both eras, to servers of both.
 
 use super::stage::{Host, cancelled, echo, legacy, modern, modern_echo, modern_with, text};
+use super::support::net::{Receiver, handler};
 use super::support::{
-    Calls, Gets, LegacyServer, Listens, ModernServer, Proxy, json, pass, questions, within,
+    Calls, Gets, LegacyServer, Listens, ModernServer, Net, Proxy, Upstream, json, pass, questions, within,
 };
 
 async fn gone(call: &super::support::Call) {
@@ -174,4 +175,63 @@ async fn a2_2_of_a_subscription_before_a_legacy_server() {
     host.say(&cancelled("\"s\"")).await;
     up.wait("resources/unsubscribe", 1).await;
     host.quiet(5000).await;
+}
+
+const ARRAY_ANSWER: &str =
+    r#"[{"jsonrpc":"2.0","id":1,"result":{"content":[]}},{"jsonrpc":"2.0","id":2,"result":{"content":[]}}]"#;
+
+/// A server of 2025-03-26 whose calls and arrays are in the test's hands.
+async fn before_arrays(limits: &str) -> (Proxy, Upstream, Calls) {
+    let (net, calls) = (Net::new(), Calls::new());
+    let server = calls.on(calls.of(LegacyServer::new().version("2025-03-26")), "response");
+    // The shapes that are looked at are those of one message.
+    let answers = handler(move |seen, reply| server.clone().answer(seen, reply));
+    let up = net.serve("up.test", Receiver::Unchecked, answers);
+    let toml = format!("[limits]\n{limits}\n[upstream.up]\nurl = \"http://up.test/mcp\"\n");
+    (Proxy::configured(&net, &toml).await, up, calls)
+}
+
+/// What was cancelled before its array went does not go with it.
+#[tokio::test(start_paused = true)]
+async fn a_request_of_an_array_that_waits() {
+    let (proxy, up, calls) = before_arrays("requests = 1").await;
+    let mut host = Host::initialized(&proxy, "2025-03-26", "{}").await;
+    host.say(&echo("0", "{}")).await;
+    let running = calls.wait(1).await;
+    host.say(&format!("[{},{}]", echo("1", "{}"), echo("2", "{}"))).await;
+    host.say(&format!("[{}]", echo("3", "{}"))).await;
+    host.say(&cancelled("1")).await;
+    host.say(&cancelled("3")).await;
+    host.quiet(500).await;
+    running.finish("first");
+    assert_eq!(text(&host.answer("0").await), "first");
+    let array = calls.wait(2).await;
+    assert_eq!(array.seen.text(), format!("[{}]", echo("2", "{}")));
+    array.whole(200, r#"[{"jsonrpc":"2.0","id":2,"result":{"content":[]}}]"#);
+    assert_eq!(host.next_raw().await, r#"[{"jsonrpc":"2.0","id":2,"result":{"content":[]}}]"#);
+    host.quiet(5000).await;
+    assert_eq!(calls.all().len(), 2);
+    assert!(up.posts("notifications/cancelled").is_empty());
+}
+
+/// What is cancelled after that is not answered, though the others are, with one array.
+#[tokio::test(start_paused = true)]
+async fn a_request_of_an_array_that_runs() {
+    let (proxy, up, calls) = before_arrays("").await;
+    let mut host = Host::initialized(&proxy, "2025-03-26", "{}").await;
+    for given_up in [vec!["1"], vec!["1", "2"]] {
+        let before = calls.all().len();
+        host.say(&format!("[{},{}]", echo("1", "{}"), echo("2", "{}"))).await;
+        let array = calls.wait(before + 1).await;
+        let told = up.posts("notifications/cancelled").len();
+        for id in &given_up {
+            host.say(&cancelled(id)).await;
+        }
+        up.wait("notifications/cancelled", told + given_up.len()).await;
+        array.whole(200, ARRAY_ANSWER);
+        if given_up.len() == 1 {
+            assert_eq!(host.next_raw().await, r#"[{"jsonrpc":"2.0","id":2,"result":{"content":[]}}]"#);
+        }
+        host.quiet(5000).await;
+    }
 }

@@ -1,6 +1,6 @@
 //! A14.2, A14.3, B17, C17, C18, C20: ids of requests that run side by side.
 
-use super::stage::{Host, echo, is_error, legacy, modern, modern_echo, text};
+use super::stage::{Host, cancelled, echo, is_error, legacy, modern, modern_echo, text};
 use super::support::{Calls, LegacyServer, ModernServer, Proxy, rpc};
 
 /// C20, D17: ids `1` and `"1"` at once, answered the other way round.
@@ -55,7 +55,7 @@ async fn c18_ids_come_back_as_they_were() {
     }
 }
 
-/// C20: an id that is under way is refused under that id, and the first one is answered all the same. Afterwards it is free.
+/// C20: an id that is under way is refused, and not under that id, which is the first one's. Afterwards it is free.
 #[tokio::test(start_paused = true)]
 async fn c20_an_id_under_way_is_refused() {
     for modern_host in [true, false] {
@@ -72,13 +72,55 @@ async fn c20_an_id_under_way_is_refused() {
         host.say(&ask(1)).await;
         let call = calls.wait(1).await;
         host.say(&ask(2)).await;
-        is_error(&host.answer("5").await, -32600);
+        let told = host.next().await;
+        is_error(&told, -32600);
+        assert!(told.get("id").is_none(), "the host would take it for the answer to the first: {told}");
         call.finish("first");
         assert_eq!(text(&host.answer("5").await), "first");
         host.say(&ask(3)).await;
         calls.wait(2).await.finish("third");
         assert_eq!(text(&host.answer("5").await), "third");
         assert_eq!(up.posts("tools/call").len(), 2);
+    }
+}
+
+/// The same where the revision has no error without an id; and once the first one was cancelled, when it can be told.
+#[tokio::test(start_paused = true)]
+async fn c20_an_id_under_way_in_an_older_revision_and_after_a_cancellation() {
+    let calls = Calls::new();
+    let server = calls.of(LegacyServer::new().version("2025-06-18"));
+    let (proxy, up) = Proxy::before(&server).await;
+    let mut host = Host::initialized(&proxy, "2025-06-18", "{}").await;
+    host.say(&echo("5", "{}")).await;
+    let call = calls.wait(1).await;
+    host.say(&echo("5", "{}")).await;
+    host.quiet(1000).await;
+    host.say(&cancelled("5")).await;
+    up.wait("notifications/cancelled", 1).await;
+    host.say(&echo("5", "{}")).await;
+    is_error(&host.answer("5").await, -32600);
+    call.finish("too late");
+    host.quiet(1000).await;
+    assert_eq!(up.posts("tools/call").len(), 1);
+}
+
+/// An id that the server spells otherwise is the same id, and the host gets it back as it wrote it.
+#[tokio::test(start_paused = true)]
+async fn an_id_that_is_spelled_otherwise() {
+    let calls = Calls::new();
+    let (proxy, _up) = Proxy::before(&calls.of(LegacyServer::new())).await;
+    let mut host = Host::initialized(&proxy, "2025-11-25", "{}").await;
+    for (at, (ours, theirs)) in
+        [(r#""a\/b""#, r#""a/b""#), (r#""\u0061""#, r#""a""#), (r#""é""#, r#""\u00e9""#)]
+            .into_iter()
+            .enumerate()
+    {
+        host.say(&echo(ours, "{}")).await;
+        let call = calls.wait(at + 1).await;
+        call.event(&rpc::result_message(theirs, r#"{"content":[{"type":"text","text":"x"}]}"#));
+        call.end();
+        let answer = host.next_raw().await;
+        assert!(answer.contains(&format!(r#""id":{ours}"#)) && answer.contains("content"), "{answer}");
     }
 }
 

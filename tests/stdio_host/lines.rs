@@ -193,3 +193,41 @@ async fn c31_a_server_that_answers_with_an_array() {
     call.whole(200, &format!("[{answer}]"));
     assert_eq!(text(&host.answer("1").await), "in it");
 }
+
+/// C20: an id in an array that is under way, or that stands twice in it: nothing of the array runs, and each is told so under an
+/// id of its own.
+#[tokio::test(start_paused = true)]
+async fn c20_an_id_under_way_in_an_array() {
+    let calls = Calls::new();
+    let (proxy, up) = Proxy::before(&calls.of(LegacyServer::new().version("2025-03-26"))).await;
+    let mut host = Host::initialized(&proxy, "2025-03-26", "{}").await;
+    host.say(&echo("1", "{}")).await;
+    let call = calls.wait(1).await;
+    host.say(&format!("[{},{}]", echo("1", "{}"), echo("2", "{}"))).await;
+    is_error(&host.answer("2").await, -32600);
+    host.say(&format!("[{0},{0}]", echo("3", "{}"))).await;
+    is_error(&host.answer("3").await, -32600);
+    call.finish("first");
+    assert_eq!(text(&host.answer("1").await), "first");
+    host.quiet(1000).await;
+    assert_eq!(up.requests().iter().filter(|seen| seen.brief() == "response").count(), 0);
+}
+
+/// 401 and 403 without a word: the host is told what may help, whoever brings the credential.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_for_want_of_a_credential_is_told_in_words() {
+    for status in [401, 403] {
+        let refuse = move |_seen, reply: super::support::Reply| async move { reply.empty(status).await };
+        let (proxy, _up) = Proxy::before(&LegacyServer::new().on("tools/call", refuse)).await;
+        let mut host = Host::initialized(&proxy, "2025-11-25", "{}").await;
+        host.say(&echo("1", "{}")).await;
+        let told = host.answer("1").await;
+        is_error(&told, -32603);
+        let words = told["error"]["message"].as_str().unwrap();
+        let expected = format!(
+            "the upstream server wants a credential, or another one than it was given (HTTP status {status}): see `authorization` \
+             in the settings"
+        );
+        assert_eq!(words, expected);
+    }
+}

@@ -7,12 +7,13 @@
 use super::Channel;
 use super::again::Effect;
 use super::flying::Flight;
-use crate::wire::json::{Cursor, Limits, Span, Splice};
+use crate::wire::json::{Cursor, Limits, Span, Splice, unescape};
 use crate::wire::jsonrpc::{self, Fault, Id, Malformed, Message, Reply, Response};
 use crate::wire::version::Era;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use hyper::StatusCode;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// What a server says was bounded where it was read.
 pub(super) const UNBOUNDED: Limits = Limits { nesting: usize::MAX, members: usize::MAX };
@@ -54,21 +55,58 @@ impl<'a> Awaited<'a> {
         !self.single
     }
 
+    /// The text without the requests in it that were cancelled before it goes; `None`: nothing is left of it.
+    pub(super) fn goes(&mut self, text: Bytes) -> Option<Bytes> {
+        let text = match (self.flights.iter().any(Flight::is_cancelled), self.single) {
+            (false, _) => text,
+            (true, true) => return None,
+            (true, false) => {
+                let mut kept = items(&text);
+                kept.retain(|item| !self.has_given_up(item));
+                self.flights.retain(|flight| !flight.is_cancelled());
+                if kept.is_empty() {
+                    return None;
+                }
+                array_of(&kept)
+            }
+        };
+        self.flights.iter().for_each(Flight::goes);
+        Some(text)
+    }
+
+    fn has_given_up(&self, item: &Bytes) -> bool {
+        match jsonrpc::parse(item.clone(), UNBOUNDED) {
+            Ok(Message::Request(request)) => {
+                self.flights.iter().any(|flight| flight.is_cancelled() && flight.id == request.id)
+            }
+            Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => false,
+        }
+    }
+
+    /// It has not run, and may go once more.
+    pub(super) fn comes_back(&self) {
+        self.flights.iter().for_each(Flight::comes_back);
+    }
+
     /// Whether the answer names one of them.
     pub(super) fn names(&self, answer: &Response) -> bool {
         let raw = answer.id.map(|span| span.of(&answer.text));
-        self.flights.iter().any(|flight| Some(&flight.id.raw()[..]) == raw)
+        raw.is_some_and(|raw| self.flights.iter().any(|flight| is_same(flight.id.raw(), raw)))
     }
 
     /// The request that is answered, and whether the answer is to be given its id first.
     fn take(&mut self, answer: &Response) -> Option<(Flight<'a>, bool)> {
         let raw = answer.id.map(|span| span.of(&answer.text));
-        if let Some(at) = raw.and_then(|raw| self.flights.iter().position(|flight| flight.id.raw() == raw)) {
-            return Some((self.flights.remove(at), false));
+        if let Some(raw) = raw
+            && let Some(at) = self.flights.iter().position(|flight| is_same(flight.id.raw(), raw))
+        {
+            let flight = self.flights.remove(at);
+            let spelled_otherwise = flight.id.raw() != raw;
+            return Some((flight, spelled_otherwise));
         }
         let ours = match raw {
             // A server that wrote the id in the other JSON type (C17).
-            Some(raw) => self.flights.first().is_some_and(|flight| bare(flight.id.raw()) == bare(raw)),
+            Some(raw) => self.flights.first().is_some_and(|flight| says_the_same(flight.id.raw(), raw)),
             // One that could not tell the id; on the way of the one request it is that request's.
             None => matches!(answer.reply, Reply::Error(_)),
         };
@@ -136,10 +174,18 @@ impl Channel {
         if answers.is_empty() {
             return None;
         }
-        for answer in &answers {
-            drop(awaited.take(answer));
+        let all = answers.len();
+        let mut kept = Vec::with_capacity(all);
+        for answer in answers {
+            if !awaited.take(&answer).is_some_and(|(flight, _)| flight.is_cancelled()) {
+                kept.push(answer.text);
+            }
         }
-        self.say(text.clone()).await;
+        match kept.len() {
+            0 => {}
+            len if len == all => self.say(text.clone()).await,
+            _ => self.say(array_of(&kept)).await,
+        }
         Some(())
     }
 
@@ -156,7 +202,7 @@ pub(super) fn words(status: StatusCode) -> String {
     let number = status.as_u16();
     match number {
         401 | 403 => format!(
-            "the upstream server wants a credential (HTTP status {number}); a client on a channel brings none of its own: see \
+            "the upstream server wants a credential, or another one than it was given (HTTP status {number}): see \
              `authorization` in the settings"
         ),
         202 | 204 => "the request was accepted without being answered".to_owned(),
@@ -179,9 +225,29 @@ fn under(id: &Id, answer: &Response) -> Bytes {
     splice.finish().to_bytes()
 }
 
-/// An id without the quotes of a string.
-fn bare(raw: &[u8]) -> &[u8] {
-    raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")).unwrap_or(raw)
+/// Whether two raw ids are one and the same, however they are spelled.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one == other || one.first() == other.first() && says_the_same(one, other)
+}
+
+/// The same where one is a string and the other a number.
+fn says_the_same(one: &[u8], other: &[u8]) -> bool {
+    bare(one).is_some_and(|text| bare(other) == Some(text))
+}
+
+/// The text of an id, of whichever type.
+fn bare(raw: &[u8]) -> Option<Cow<'_, str>> {
+    unescape(raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")).unwrap_or(raw))
+}
+
+fn array_of(items: &[Bytes]) -> Bytes {
+    let mut array = BytesMut::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 1);
+    for (at, item) in items.iter().enumerate() {
+        array.extend_from_slice(if at == 0 { b"[" } else { b"," });
+        array.extend_from_slice(item);
+    }
+    array.extend_from_slice(b"]");
+    array.freeze()
 }
 
 /// The texts in an array.

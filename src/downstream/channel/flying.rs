@@ -64,8 +64,9 @@ impl Flying {
         Some(Flight { flying: self, id: id.clone(), state })
     }
 
-    pub(super) fn is_in(&self, id: &Id) -> bool {
-        self.lock().contains_key(id.raw())
+    /// Whether an answer under this id would be taken for that of a request under way.
+    pub(super) fn is_awaited(&self, id: &Id) -> bool {
+        self.lock().get(id.raw()).is_some_and(|state| !state.cancelled.is_cancelled())
     }
 
     /// The raw id of the request that is to stop.
@@ -105,6 +106,11 @@ impl Flying {
 impl Flight<'_> {
     pub(super) async fn cancelled(&self) {
         self.state.cancelled.cancelled().await;
+    }
+
+    /// It has not run where it was, and is not anywhere until it goes again.
+    pub(super) fn comes_back(&self) {
+        self.state.sent.store(false, Ordering::Release);
     }
 
     /// What tells of it also where this is elsewhere.

@@ -61,17 +61,18 @@ impl Channel {
             let id = response.headers().get(MCP_SESSION_ID).cloned();
             let mut messages = Messages::new(response, self.settings().limits.message_bytes);
             let mut awaited = Awaited::one(Era::Legacy, flight);
-            let mut before = None;
+            let mut unclaimed = self.sessions.unclaimed(Standing::begun(id.clone(), &request));
             let broken = loop {
                 let text = match messages.next().await {
                     Ok(Some(text)) => text,
                     Ok(None) => break None,
                     Err(broken) => break Some(broken),
                 };
-                if let Ok(Message::Response(answer)) = jsonrpc::parse(text.clone(), UNBOUNDED)
-                    && let Some(session) = standing(&request, id.clone(), &answer)
-                {
-                    before = self.stand(session);
+                if let Ok(Message::Response(answer)) = jsonrpc::parse(text.clone(), UNBOUNDED) {
+                    unclaimed.claim();
+                    if let Some(session) = standing(&request, id.clone(), &answer) {
+                        self.stand(session);
+                    }
                 }
                 self.deliver(&mut awaited, text).await;
                 if awaited.is_over() {
@@ -81,9 +82,6 @@ impl Channel {
             drop((opening, barrier));
             let told = broken.map_or_else(|| words(messages.status), |broken| broken.to_string());
             self.fail(awaited, code::INTERNAL_ERROR, &told).await;
-            if let Some(before) = before {
-                self.end(&before).await;
-            }
         }
         .boxed()
     }
@@ -105,7 +103,6 @@ impl Channel {
                 place = ready => place,
             };
             drop(waiting);
-            flight.goes();
             let awaited = Awaited::one(Era::Legacy, flight).with(Effect::of(&request));
             self.exchange(awaited, request.text, headers).await;
         }
@@ -114,20 +111,21 @@ impl Channel {
 
     /// An array, as 2025-03-26 has it; whether it may be one is the front's to say.
     pub(super) fn batch<'a>(&'a self, text: Bytes, headers: Option<HeaderMap>) -> BoxFuture<'a, ()> {
-        let mut flights = SmallVec::new();
+        let mut ids = Vec::new();
         for item in items(&text) {
-            let Ok(Message::Request(request)) = jsonrpc::parse(item, self.json_limits()) else { continue };
-            match self.flying.enter(&request.id, Kind::Request(Era::Legacy)) {
-                Some(flight) => flights.push(flight),
-                None => return self.duplicate(&request.id),
+            if let Ok(Message::Request(request)) = jsonrpc::parse(item, self.json_limits()) {
+                ids.push(request.id);
             }
         }
+        let enter = |id| self.flying.enter(id, Kind::Request(Era::Legacy));
+        let Some(flights) = ids.iter().map(enter).collect::<Option<SmallVec<_>>>() else {
+            return self.duplicates(ids);
+        };
         let (turn, waiting) = (self.order.turn(), self.waiting());
         async move {
             turn.come().await;
             let _place = self.places.acquire().await;
             drop(waiting);
-            flights.iter().for_each(super::flying::Flight::goes);
             self.exchange(Awaited::array(flights), text, headers).await;
         }
         .boxed()
@@ -157,11 +155,16 @@ impl Channel {
         &self,
         awaited: &mut Awaited<'_>,
         mut session: Arc<Standing>,
-        text: Bytes,
+        mut text: Bytes,
         headers: Option<HeaderMap>,
     ) -> Result<(), Failure> {
         let mut renewed = false;
         loop {
+            // What was cancelled on its way, or while its session was opened anew, does not run.
+            match awaited.goes(text) {
+                Some(left) => text = left,
+                None => return Ok(()),
+            }
             let posted = self.heads.in_session(&session, text.clone(), headers.clone());
             let response = self.front.handle(posted).await;
             let mut messages = Messages::new(response, self.settings().limits.message_bytes);
@@ -181,6 +184,7 @@ impl Channel {
             if std::mem::replace(&mut renewed, true) {
                 return Err("the session was lost again right after a new one".to_owned().into());
             }
+            awaited.comes_back();
             session = self.renew(&session, headers.clone()).await?;
         }
     }
@@ -229,14 +233,17 @@ impl Channel {
                 (Broken::Off, None) | (Broken::TooLarge(_), _) => return Err(ended.to_string().into()),
             };
             let pause = messages.retry.unwrap_or(PAUSE);
-            messages =
-                self.resume(session, again, pause, &mut left).await.ok_or_else(|| ended.to_string())?;
+            messages = self
+                .resume(awaited, session, again, pause, &mut left)
+                .await
+                .ok_or_else(|| ended.to_string())?;
         }
     }
 
     /// Takes a stream up again after an event; `None`: it is not to be had any more.
     async fn resume(
         &self,
+        awaited: &Awaited<'_>,
         session: &Arc<Standing>,
         last: Bytes,
         mut pause: Duration,
@@ -246,6 +253,9 @@ impl Channel {
         loop {
             *left = left.checked_sub(1)?;
             sleep(bounded(pause, settings.timeouts.reconnect_max)).await;
+            if awaited.is_cancelled() {
+                return None;
+            }
             pause = bounded(pause.max(PAUSE) * 2, settings.timeouts.reconnect_max);
             let response = self.front.handle(self.heads.stream(session, Some(&last))).await;
             let messages = Messages::after(response, settings.limits.message_bytes, Some(last.clone()));
@@ -279,11 +289,29 @@ impl Channel {
         }
     }
 
-    /// A request under an id that is under way (C20).
+    /// A request under an id that is under way (C20): an error under it would be the answer to the other.
     pub(super) fn duplicate<'a>(&'a self, id: &Id) -> BoxFuture<'a, ()> {
-        let told = "a request with this id is under way";
-        let error = jsonrpc::error(Some(id), code::INVALID_REQUEST, told, None);
-        self.speak(error)
+        self.duplicates(vec![id.clone()])
+    }
+
+    /// The same of an array in which one or more are.
+    fn duplicates<'a>(&'a self, mut ids: Vec<Id>) -> BoxFuture<'a, ()> {
+        let told = "a request came under an id that is under way";
+        let mut texts = Vec::new();
+        while let Some(id) = ids.pop() {
+            ids.retain(|other| *other != id);
+            if let What::Say(text) = self.refused(Some(id), code::INVALID_REQUEST, told) {
+                texts.push(text);
+            }
+        }
+        let small = self.small();
+        async move {
+            let _small = small;
+            for text in texts {
+                self.say(text).await;
+            }
+        }
+        .boxed()
     }
 
     /// Something of our own to say.

@@ -38,6 +38,7 @@ impl Channel {
         let mut patience = Instant::now();
         let mut patient = true;
         loop {
+            work.extend(self.sessions.left().iter().map(|session| self.end_left(session)));
             if let Some(item) = held.take() {
                 if self.has_room(&item) {
                     patient |= item.what.takes_a_place();
@@ -62,6 +63,7 @@ impl Channel {
                 () = &mut ended => break,
                 // Before the calls that wait for the same: what they ask must find the session's stream.
                 () = &mut follow => {}
+                () = self.sessions.some_left() => {}
                 Some(()) = work.next(), if !work.is_empty() => {}
                 () = &mut draining, if !drains => drains = true,
                 inbound = texts.recv(), if held.is_none() => {

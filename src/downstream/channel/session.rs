@@ -1,23 +1,23 @@
 //! The session of a legacy host.
 //!
 //! Owns what is known of it, that there is one at most, and opening it anew where it is lost: with the host's own
-//! `initialize`, whose second answer the host does not see. Its id is known here alone. Does not own what the session is at the
-//! server, which is the front's. Rules: A12.13, A13.4, A14.5; cases C02, C04, C06.
+//! `initialize`, whose second answer the host does not see; and that one that was begun and is not wanted is ended. Its id is
+//! known here alone. Does not own what the session is at the server, which is the front's. Rules: A12.13, A13.4, A14.5; cases C02, C04, C06.
 
 use super::again::Memory;
 use super::deliver::UNBOUNDED;
 use super::messages::Messages;
 use super::{Channel, FAREWELL};
 use crate::wire::headers::MCP_SESSION_ID;
-use crate::wire::jsonrpc::{self, Message, Reply, Request, Response};
+use crate::wire::jsonrpc::{self, Body, Message, Reply, Request, Response};
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, FutureExt, join, join_all};
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +48,30 @@ pub(super) struct Sessions {
     opening: AtomicUsize,
     renewal: Mutex<Option<Arc<Renewal>>>,
     pub(super) memory: Memory,
+    /// Sessions that nobody wants and that are to be ended.
+    left: Mutex<Vec<Arc<Standing>>>,
+    some_left: Notify,
+}
+
+/// A session that its server has begun; ended unless somebody claims it.
+pub(super) struct Unclaimed<'a> {
+    sessions: &'a Sessions,
+    session: Standing,
+    claimed: bool,
+}
+
+impl Unclaimed<'_> {
+    pub(super) fn claim(&mut self) {
+        self.claimed = true;
+    }
+}
+
+impl Drop for Unclaimed<'_> {
+    fn drop(&mut self) {
+        if !self.claimed {
+            self.sessions.leave(Arc::new(self.session.clone()));
+        }
+    }
 }
 
 /// One opening anew, for all who have found out that the session is lost.
@@ -97,6 +121,28 @@ impl Sessions {
         });
     }
 
+    pub(super) fn unclaimed(&self, session: Standing) -> Unclaimed<'_> {
+        Unclaimed { sessions: self, session, claimed: false }
+    }
+
+    /// Its server is told that nobody wants it any more.
+    fn leave(&self, session: Arc<Standing>) {
+        if session.id.is_some() {
+            self.left.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+            self.some_left.notify_one();
+        }
+    }
+
+    /// Those that are to be ended.
+    pub(super) fn left(&self) -> Vec<Arc<Standing>> {
+        std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Until there are some.
+    pub(super) async fn some_left(&self) {
+        self.some_left.notified().await;
+    }
+
     fn renewal(&self) -> std::sync::MutexGuard<'_, Option<Arc<Renewal>>> {
         self.renewal.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -124,24 +170,31 @@ impl Drop for Renewing<'_> {
 /// What the answer to `initialize` begins.
 pub(super) fn standing(request: &Request, id: Option<HeaderValue>, answer: &Response) -> Option<Standing> {
     let Reply::Result(body) = &answer.reply else { return None };
-    let version = body.object.first(&answer.text, "protocolVersion");
-    let version = version.and_then(|span| jsonrpc::string(&answer.text, span));
-    Some(Standing {
-        id,
-        revision: version.and_then(|version| LegacyRevision::parse(&version)),
-        number: 0,
-        initialize: request.text.clone(),
-        initialized: None,
-        over: CancellationToken::new(),
-    })
+    Some(Standing { revision: revision(body, answer), ..Standing::begun(id, request) })
+}
+
+/// The one that the server has chosen.
+fn revision(body: &Body, answer: &Response) -> Option<LegacyRevision> {
+    let version = body.object.first(&answer.text, "protocolVersion")?;
+    LegacyRevision::parse(&jsonrpc::string(&answer.text, version)?)
+}
+
+impl Standing {
+    /// One of which no more is known.
+    pub(super) fn begun(id: Option<HeaderValue>, request: &Request) -> Self {
+        let (initialize, over) = (request.text.clone(), CancellationToken::new());
+        Self { id, revision: None, number: 0, initialize, initialized: None, over }
+    }
 }
 
 impl Channel {
-    /// The host's session from now on; the one before it is over, and returned to be ended.
-    pub(super) fn stand(&self, session: Standing) -> Option<Arc<Standing>> {
+    /// The host's session from now on; the one before it is over.
+    pub(super) fn stand(&self, session: Standing) {
         self.sessions.memory.forget();
-        let before = self.sessions.replace(Some(session));
-        before.inspect(|session| session.over.cancel())
+        if let Some(before) = self.sessions.replace(Some(session)) {
+            before.over.cancel();
+            self.sessions.leave(before);
+        }
     }
 
     /// Another session in the place of `lost`, by whoever comes first; an error in words.
@@ -184,6 +237,9 @@ impl Channel {
         let opening = self.heads.opening(lost.initialize.clone(), headers.clone());
         let response = self.front.handle(opening).await;
         let id = response.headers().get(MCP_SESSION_ID).cloned();
+        let begun = Standing { id, revision: None, initialized: None, ..lost.clone() };
+        // Whatever keeps it from taking the place of the lost one: its server has begun it.
+        let mut fresh = self.sessions.unclaimed(begun);
         let mut messages = Messages::new(response, self.settings().limits.message_bytes);
         let answer = loop {
             match messages.next().await {
@@ -201,12 +257,10 @@ impl Channel {
                 Err(broken) => return Err(format!("the session was lost; of another: {broken}")),
             }
         };
-        let version = match &answer.reply {
-            Reply::Result(body) => body
-                .object
-                .first(&answer.text, "protocolVersion")
-                .and_then(|span| jsonrpc::string(&answer.text, span)),
+        fresh.session.revision = match &answer.reply {
+            Reply::Result(body) => revision(body, &answer),
             Reply::Error(error) => {
+                fresh.claim();
                 let told = error.brief(&answer.text);
                 return Err(format!(
                     "the session was lost; of another the server says: {told} ({})",
@@ -214,22 +268,21 @@ impl Channel {
                 ));
             }
         };
-        let revision = version.and_then(|version| LegacyRevision::parse(&version));
-        let mut session = Standing { id, revision, initialized: None, ..lost.clone() };
         if let Some(text) = &lost.initialized {
-            let ready = self.heads.in_session(&session, text.clone(), headers.clone());
+            let ready = self.heads.in_session(&fresh.session, text.clone(), headers.clone());
             let status = self.post(ready).await;
             if !status.is_success() {
                 let status = status.as_u16();
                 return Err(format!("the session was lost; another was refused with HTTP status {status}"));
             }
-            session.initialized = Some(text.clone());
-            self.tell_again(&session, &headers).await;
+            fresh.session.initialized = Some(text.clone());
+            self.tell_again(&fresh.session, &headers).await;
         }
         if lost.over.is_cancelled() {
             return Err("the session has ended".to_owned());
         }
-        self.sessions.replace(Some(session));
+        fresh.claim();
+        self.sessions.replace(Some(fresh.session.clone()));
         self.sessions.current().ok_or_else(|| "the session has ended".to_owned())
     }
 
@@ -240,18 +293,33 @@ impl Channel {
         }
     }
 
-    /// The client has gone: what it had under way (raw ids) is cancelled, and its session ended.
+    /// Ends one that nobody wants; what keeps it from that leaves it to be ended still.
+    pub(super) fn end_left(&self, session: &Standing) -> BoxFuture<'_, ()> {
+        let mut unclaimed = self.sessions.unclaimed(session.clone());
+        async move {
+            self.end(&unclaimed.session).await;
+            unclaimed.claim();
+        }
+        .boxed()
+    }
+
+    /// The client has gone: what it had under way (raw ids) is cancelled, and its sessions are ended.
     pub(super) async fn farewell(&self, under_way: Vec<Bytes>) {
-        let Some(session) = self.sessions.replace(None) else { return };
-        session.over.cancel();
-        let cancels = under_way.into_iter().take(CANCELLED).map(|id| {
-            let text = format!(
-                "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"the client has gone\"}}}}",
-                String::from_utf8_lossy(&id)
-            );
-            self.post(self.heads.in_session(&session, text.into(), None))
-        });
-        let _ = timeout(FAREWELL / 2, join_all(cancels)).await;
-        self.end(&session).await;
+        let left = self.sessions.left();
+        let ending_left = join_all(left.iter().map(|session| self.end(session)));
+        let ending = async {
+            let Some(session) = self.sessions.replace(None) else { return };
+            session.over.cancel();
+            let cancels = under_way.into_iter().take(CANCELLED).map(|id| {
+                let text = format!(
+                    "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"the client has gone\"}}}}",
+                    String::from_utf8_lossy(&id)
+                );
+                self.post(self.heads.in_session(&session, text.into(), None))
+            });
+            let _ = timeout(FAREWELL / 2, join_all(cancels)).await;
+            self.end(&session).await;
+        };
+        join(ending_left, ending).await;
     }
 }

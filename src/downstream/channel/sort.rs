@@ -129,7 +129,7 @@ impl Channel {
 
     /// What is said of a text that is not taken: under its id, unless that would be taken for the answer to another.
     pub(super) fn refused(&self, id: Option<Id>, code: i64, told: &str) -> What {
-        match id.filter(|id| !self.flying.is_in(id)) {
+        match id.filter(|id| !self.flying.is_awaited(id)) {
             Some(id) => What::Say(jsonrpc::error(Some(&id), code, told, None)),
             None => self.nameless(code, told),
         }
