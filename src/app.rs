@@ -197,7 +197,7 @@ impl App {
         let make = |line| {
             metrics.stdio_in();
             match line {
-                stdio::Line::Whole(text) => Inbound::Text { text, headers: None },
+                stdio::Line::Text(text) => Inbound::Text { text, headers: None },
                 stdio::Line::TooLong(id) => Inbound::TooLong(id),
             }
         };

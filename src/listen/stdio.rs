@@ -1,29 +1,23 @@
 //! The pipes of a host that has launched this program: one message a line.
 //!
-//! Owns the framing of both directions. Lines end with LF, a CR before it is no part of them, and empty ones are nothing. A line
-//! longer than the bound is passed over in constant memory, with its id if it is a request's. What goes out has no line end in
-//! it, whatever the server wrote, and is flushed once nothing more is ready. Reading goes on while a line waits to be taken, as
-//! far as the bound allows, so that the end of the input is noticed. Does not own what a line says, nor how the client is served.
+//! Owns the framing of both directions. Lines are those of `wire::lines`, of which one without its end is none, and the id of one
+//! that is longer than the bound counts if it is a request's. What goes out has no line end in it, whatever the server wrote, and
+//! is flushed once nothing more is ready. Reading goes on while a line waits to be taken, as far as the bound allows, so that the
+//! end of the input is noticed. Does not own what a line says, nor how the client is served.
 //! Rules: A14.9; cases C53 (last sentence), C14; spec basic/transports/stdio.
 
-use crate::wire::jsonrpc::{Id, LateId};
+use crate::wire::jsonrpc::LateId;
+pub use crate::wire::lines::Line;
+use crate::wire::lines::Lines;
 use bytes::{Bytes, BytesMut};
-use memchr::{memchr, memchr2};
+use memchr::memchr2;
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// What is read or put together at once.
+/// What is put together at once.
 const CHUNK: usize = 64 * 1024;
-
-/// One line that is not empty.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Line {
-    Whole(Bytes),
-    /// It was longer than the bound; the id, if it was a request and it could be found.
-    TooLong(Option<Id>),
-}
 
 /// Reads lines of `limit` bytes at most until the input ends or `gone` says that nobody wants them any more; then it is the
 /// other way round, and `gone` hears of the end.
@@ -35,7 +29,7 @@ pub async fn read<T>(
     gone: &CancellationToken,
 ) {
     let _gone = gone.clone().drop_guard();
-    let mut lines = Lines::new(limit);
+    let mut lines = Lines::new(limit, LateId::of_request);
     let reading = async {
         loop {
             let Some(line) = lines.next() else {
@@ -71,69 +65,6 @@ async fn ahead(input: &mut (impl AsyncRead + Unpin), lines: &mut Lines) {
         match input.read_buf(lines.room()).await {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
-        }
-    }
-}
-
-/// Bytes on their way to lines.
-struct Lines {
-    limit: usize,
-    bytes: BytesMut,
-    /// So many of them hold no line end.
-    looked: usize,
-    /// A line that is too long is passing.
-    passing: Option<LateId>,
-}
-
-impl Lines {
-    fn new(limit: usize) -> Self {
-        Self { limit, bytes: BytesMut::with_capacity(CHUNK), looked: 0, passing: None }
-    }
-
-    /// Where what is read next goes.
-    fn room(&mut self) -> &mut BytesMut {
-        self.bytes.reserve(CHUNK / 8);
-        &mut self.bytes
-    }
-
-    /// More than one line of the bound's length is there.
-    fn is_full(&self) -> bool {
-        self.bytes.len() > self.limit
-    }
-
-    /// The next line that is there.
-    fn next(&mut self) -> Option<Line> {
-        loop {
-            let end = memchr(b'\n', self.bytes.get(self.looked..)?).map(|at| self.looked + at);
-            if let Some(mut late) = self.passing.take() {
-                let part = self.bytes.split_to(end.unwrap_or(self.bytes.len()));
-                late.feed(&part);
-                self.looked = 0;
-                if end.is_some() {
-                    let _ = self.bytes.split_to(1);
-                    return Some(Line::TooLong(late.of_request()));
-                }
-                self.passing = Some(late);
-                return None;
-            }
-            if end.unwrap_or(self.bytes.len()) > self.limit {
-                self.passing = Some(LateId::default());
-                self.looked = 0;
-                continue;
-            }
-            let Some(end) = end else {
-                self.looked = self.bytes.len();
-                return None;
-            };
-            self.looked = 0;
-            let mut line = self.bytes.split_to(end + 1).freeze();
-            line.truncate(end);
-            if line.last() == Some(&b'\r') {
-                line.truncate(end - 1);
-            }
-            if !line.trim_ascii().is_empty() {
-                return Some(Line::Whole(line));
-            }
         }
     }
 }

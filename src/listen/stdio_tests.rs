@@ -1,9 +1,10 @@
 //! Lines in and out, cut anywhere.
 
 use super::*;
+use crate::wire::jsonrpc::Id;
 
 fn lines(limit: usize, text: &[u8], step: usize) -> Vec<Line> {
-    let mut lines = Lines::new(limit);
+    let mut lines = Lines::new(limit, LateId::of_request);
     let mut all = Vec::new();
     for piece in text.chunks(step) {
         lines.room().extend_from_slice(piece);
@@ -15,7 +16,7 @@ fn lines(limit: usize, text: &[u8], step: usize) -> Vec<Line> {
 }
 
 fn whole(text: &'static str) -> Line {
-    Line::Whole(Bytes::from_static(text.as_bytes()))
+    Line::Text(Bytes::from_static(text.as_bytes()))
 }
 
 /// C53, C14: LF ends a line, with a CR or without; nothing else does; what has no end is none.
@@ -40,7 +41,10 @@ fn a_line_that_is_too_long_is_passed_over() {
         }
         let at_the_bound = format!("{}\n{}\n", "z".repeat(40), "z".repeat(41));
         let all = lines(40, at_the_bound.as_bytes(), step);
-        assert!(matches!(all[..], [Line::Whole(_), Line::TooLong(None)]), "{all:?} by {step}");
+        assert!(matches!(all[..], [Line::Text(_), Line::TooLong(None)]), "{all:?} by {step}");
+        // The line's end is not counted, whichever it is.
+        let all = lines(40, at_the_bound.replace('\n', "\r\n").as_bytes(), step);
+        assert!(matches!(all[..], [Line::Text(_), Line::TooLong(None)]), "{all:?} by {step}");
     }
 }
 

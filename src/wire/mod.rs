@@ -3,6 +3,7 @@
 pub mod headers;
 pub mod json;
 pub mod jsonrpc;
+pub mod lines;
 pub mod log_level;
 pub mod meta;
 pub mod method;

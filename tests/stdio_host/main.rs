@@ -15,6 +15,7 @@ mod listens;
 mod lost;
 mod mirror;
 mod order;
+mod renewals;
 mod stage;
 mod streams;
 #[path = "../support/mod.rs"]

@@ -1,6 +1,6 @@
 //! Channels that are the pipes of a child process: a stdio server, started for each channel.
 //!
-//! Owns what the process is given (`environment`), the line that each message is in both directions (`lines`, `queue`), the
+//! Owns what the process is given (`environment`), that each message is one line in both directions (`wire::lines`, `queue`), the
 //! four tasks of each process, and its end. Three of them are on one stream each (`write`, `read`, `stderr`), so that none of
 //! the streams can hold up another; the fourth (`minder`) waits for the process, ends it, and sees that it is reaped. Does not
 //! own how a process comes about (`net`), how many there may be, what is done after one has failed, nor what a message says:
@@ -12,7 +12,6 @@
 //! [`Open::close`] is called, or at the very end of the shutdown; none of these takes longer than the bounds in `minder`.
 
 mod environment;
-mod lines;
 mod minder;
 mod queue;
 mod read;

@@ -3,10 +3,11 @@
 //! Owns that it is always read: what comes is handed on at once to an inbox that does not wait. The task ends at the end of
 //! the stream, or, if something else than the process holds it open, when it is told that it has been enough.
 
-use super::lines::{Line, Lines};
 use crate::net::Reads;
 use crate::shutdown::Dormant;
 use crate::upstream::transport::pipe::Inbox;
+use crate::wire::jsonrpc::LateId;
+use crate::wire::lines::{Line, Lines};
 use futures_util::FutureExt;
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ const LAST_READS: usize = 64;
 
 pub(super) async fn read(mut stdout: Reads, limit: usize, inbox: Arc<dyn Inbox>, enough: CancellationToken) {
     let mut enough = pin!(Dormant::new(enough.cancelled()));
-    let mut lines = Lines::new(limit);
+    let mut lines = Lines::new(limit, LateId::found);
     loop {
         let read = tokio::select! {
             biased;

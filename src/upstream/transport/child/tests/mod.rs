@@ -1,10 +1,9 @@
 //! Child processes that are none: their streams are in memory and their time is a paused clock.
 //!
 //! Owns the processes of these tests ([`Stage`] is the far side of one) and what the inbox heard. `speaking` is about
-//! messages in both directions, `ending` about the end, `lines` about the lines alone.
+//! messages in both directions, `ending` about the end.
 
 mod ending;
-mod lines;
 mod speaking;
 
 use super::*;

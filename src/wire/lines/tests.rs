@@ -1,13 +1,16 @@
 //! Lines, whatever pieces they come in.
 
-use crate::upstream::transport::child::lines::{Line, Lines};
-use bytes::Bytes;
+use super::*;
 
 const LIMIT: usize = 40;
 
 /// What is read of `pieces`, in words.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
-    let mut lines = Lines::new(LIMIT);
+    read_by(LateId::found, pieces)
+}
+
+fn read_by<'a>(counts: fn(LateId) -> Option<Id>, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+    let mut lines = Lines::new(LIMIT, counts);
     let mut read = Vec::new();
     for piece in pieces {
         lines.room().extend_from_slice(piece);
@@ -42,6 +45,7 @@ fn lines_are_cut_where_they_end() {
     all_ways("{\"a\":1}\n{\"b\":2}\n", &["{\"a\":1}", "{\"b\":2}"]);
     all_ways("one\r\ntwo\r\n", &["one", "two"]);
     all_ways("\n\r\n\none\n\n", &["one"]);
+    all_ways("  \n\t\r\n one \n ", &[" one "]);
     all_ways("ä\u{2028}ö\rx\n", &["ä\u{2028}ö\rx"]);
     all_ways("", &[]);
 }
@@ -80,8 +84,23 @@ fn a_longer_line_is_gone_and_its_id_is_not() {
 }
 
 #[test]
+fn the_id_that_counts_is_the_readers_choice() {
+    let long = "x".repeat(2 * LIMIT);
+    let request = format!(r#"{{"jsonrpc":"2.0","method":"ping","params":{{"text":"{long}"}},"id":7}}"#);
+    let answer = format!(r#"{{"jsonrpc":"2.0","result":{{"text":"{long}"}},"id":7}}"#);
+    for (text, of_request, found) in [(&request, r#"Some("7")"#, "None"), (&answer, "None", r#"Some("7")"#)] {
+        for size in [1, 7, 1000] {
+            let text = format!("{text}\n");
+            let pieces = || text.as_bytes().chunks(size);
+            assert_eq!(read_by(LateId::of_request, pieces()), [format!("too long: {of_request}")]);
+            assert_eq!(read_by(LateId::found, pieces()), [format!("too long: {found}")]);
+        }
+    }
+}
+
+#[test]
 fn a_line_is_not_copied_and_a_large_one_leaves_no_room_behind() {
-    let mut lines = Lines::new(1 << 20);
+    let mut lines = Lines::new(1 << 20, LateId::found);
     let large = "x".repeat(300 * 1024);
     lines.room().extend_from_slice(large.as_bytes());
     assert_eq!(lines.next(), None);

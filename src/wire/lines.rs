@@ -1,9 +1,11 @@
 //! The lines of a stream, whatever pieces it comes in.
 //!
-//! Owns the buffer. A line is given as the bytes that were read, uncopied; one that is too long is read to its end and is
-//! gone, all but the id of what it answers. Does not know what a line says.
+//! Owns the buffer, which the reader fills. Lines end with LF, a CR before it is no part of them, and those with nothing on them
+//! are none. A line is given as the bytes that were read, uncopied; one that is too long is read to its end in constant memory
+//! and is gone, all but an id. Does not know what a line says.
+//! Cases C14, C53; spec basic/transports/stdio.
 
-use crate::wire::jsonrpc::{Id, LateId};
+use super::jsonrpc::{Id, LateId};
 use bytes::{Bytes, BytesMut};
 use memchr::memchr;
 
@@ -18,37 +20,47 @@ const LARGE: usize = 256 * 1024;
 
 /// What a line was.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub enum Line {
     Text(Bytes),
-    /// Longer than may be; the id of the request that it answers.
+    /// Longer than may be; the id that counts for the reader.
     TooLong(Option<Id>),
 }
 
-pub(super) struct Lines {
+/// See the module.
+pub struct Lines {
     buffer: BytesMut,
     /// So much of it holds no line end.
     scanned: usize,
     limit: usize,
+    /// Which id of a line that is too long counts.
+    counts: fn(LateId) -> Option<Id>,
     /// The line that is being read is too long.
     passing: Option<LateId>,
 }
 
 impl Lines {
-    /// Lines of up to `limit` bytes, their ends not counted.
-    pub(super) fn new(limit: usize) -> Self {
-        Self { buffer: BytesMut::new(), scanned: 0, limit, passing: None }
+    /// Lines of up to `limit` bytes, their ends not counted. Of a longer one the id `counts` that is its sender's own
+    /// ([`LateId::of_request`]), or that of what it answers ([`LateId::found`]).
+    pub fn new(limit: usize, counts: fn(LateId) -> Option<Id>) -> Self {
+        Self { buffer: BytesMut::new(), scanned: 0, limit, counts, passing: None }
     }
 
     /// Where the next bytes go.
-    pub(super) fn room(&mut self) -> &mut BytesMut {
+    pub fn room(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < LEAST {
             self.buffer.reserve(READ);
         }
         &mut self.buffer
     }
 
-    /// The next whole line that is not empty.
-    pub(super) fn next(&mut self) -> Option<Line> {
+    /// More has come than one line may have, and was not taken yet.
+    pub fn is_full(&self) -> bool {
+        self.buffer.len() > self.limit
+    }
+
+    /// The next whole line with anything on it.
+    #[allow(clippy::should_implement_trait, reason = "there may be another one after `None`")]
+    pub fn next(&mut self) -> Option<Line> {
         while let Some(at) = self.buffer.get(self.scanned..).and_then(|fresh| memchr(b'\n', fresh)) {
             let mut line = self.buffer.split_to(self.scanned + at + 1);
             self.scanned = 0;
@@ -71,7 +83,7 @@ impl Lines {
     }
 
     /// At the end of the stream: what has come without a line end.
-    pub(super) fn last(&mut self) -> Option<Line> {
+    pub fn last(&mut self) -> Option<Line> {
         self.scanned = 0;
         let line = std::mem::take(&mut self.buffer);
         self.line(line)
@@ -82,10 +94,13 @@ impl Lines {
             line.truncate(line.len() - 1);
         }
         if self.passing.is_none() && line.len() <= self.limit {
-            return (!line.is_empty()).then(|| Line::Text(line.freeze()));
+            return (!line.trim_ascii().is_empty()).then(|| Line::Text(line.freeze()));
         }
         let mut passing = self.passing.take().unwrap_or_default();
         passing.feed(&line);
-        Some(Line::TooLong(passing.found()))
+        Some(Line::TooLong((self.counts)(passing)))
     }
 }
+
+#[cfg(test)]
+mod tests;
