@@ -5,7 +5,7 @@
 
 use crate::config::{Config, Target};
 use crate::demo;
-use crate::downstream::{Client, Front, FrontBody, Inbound};
+use crate::downstream::{Brought, Client, Front, FrontBody, Inbound};
 use crate::listen::admin::{self, Admin};
 use crate::listen::{self, BindError, Bound, Guard, Server, stdio};
 use crate::net::{BoxIo, Dial, Launch, Processes, TcpDialer};
@@ -197,7 +197,7 @@ impl App {
         let make = |line| {
             metrics.stdio_in();
             match line {
-                stdio::Line::Text(text) => Inbound::Text { text, headers: None },
+                stdio::Line::Text(text) => Inbound::Text { text, brought: Brought::default() },
                 stdio::Line::TooLong(id) => Inbound::TooLong(id),
             }
         };

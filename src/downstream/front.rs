@@ -27,6 +27,7 @@ use crate::wire::method::Method;
 use crate::wire::version::{Era, MODERN};
 use bytes::Bytes;
 use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -171,7 +172,8 @@ impl Inner {
         record: &mut Record,
     ) -> Result<Answered, Refusal> {
         if request.method() != HttpMethod::POST {
-            return Box::pin(self.bare(upstream, request.method(), request.headers(), record)).await;
+            let (head, _) = request.into_parts();
+            return Box::pin(self.bare(upstream, &head, record)).await;
         }
         let (head, body) = request.into_parts();
         let in_session = head.headers.contains_key(MCP_SESSION_ID);
@@ -220,20 +222,23 @@ impl Inner {
     async fn bare(
         &self,
         upstream: &Arc<Upstream>,
-        verb: &HttpMethod,
-        headers: &HeaderMap,
+        head: &Parts,
         record: &mut Record,
     ) -> Result<Answered, Refusal> {
-        // A stream of the server's own is open as long as its client, like a subscription.
-        let place = if verb == HttpMethod::GET {
-            self.stream_place()?
-        } else {
-            let in_session = headers.contains_key(MCP_SESSION_ID);
-            let reserved = || if in_session { self.reserved() } else { None };
-            self.place().or_else(reserved).ok_or_else(|| self.no_place())?
+        let (verb, headers) = (&head.method, &head.headers);
+        let place = match (verb == HttpMethod::GET, head.extensions.get().copied().unwrap_or_default()) {
+            // A stream of the server's own is open as long as its client, like a subscription.
+            (true, Binding::Http) => Some(self.stream_place()?),
+            // What the client hears on its one channel, which has a place itself.
+            (true, Binding::Channel) => None,
+            (false, _) => {
+                let in_session = headers.contains_key(MCP_SESSION_ID);
+                let reserved = || if in_session { self.reserved() } else { None };
+                Some(self.place().or_else(reserved).ok_or_else(|| self.no_place())?)
+            }
         };
         if let Some(response) = self.legacy_verb(upstream, verb, headers, record).await? {
-            return Ok((response, Some(place)));
+            return Ok((response, place));
         }
         let text = "only POST is served here, and to legacy clients GET and DELETE in a session";
         Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, code::INVALID_REQUEST, "http-method", text))

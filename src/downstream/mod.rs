@@ -23,5 +23,5 @@ mod record;
 mod relayed;
 
 pub use body::FrontBody;
-pub use channel::{Client, Inbound};
+pub use channel::{Brought, Client, Inbound};
 pub use front::Front;

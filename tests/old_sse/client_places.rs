@@ -1,7 +1,7 @@
 //! The two places of clients of HTTP+SSE: what is served there, and what is refused.
 
-use crate::client::{Client, PATH, bounded, call, initialize, proxy};
-use crate::support::{Ask, Done, LegacyServer, Net, OldSse, Proxy, pass};
+use crate::client::{Client, PATH, bounded, call, initialize, proxy, request};
+use crate::support::{Ask, Done, Gets, LegacyServer, Net, OldSse, Proxy, Reply, pass};
 
 fn get(path: &str) -> Ask {
     let mut ask =
@@ -197,7 +197,6 @@ async fn pages_of_elsewhere_get_nothing() {
 async fn streams_are_bounded() {
     let net = Net::new();
     LegacyServer::new().start(&net);
-    // One for the client itself, one for its session's own stream.
     let proxy = bounded(&net, "[limits]\nstreams = 2", "").await;
     let one = OldSse::open(&proxy, PATH).await;
     let two = OldSse::open(&proxy, PATH).await;
@@ -212,6 +211,47 @@ async fn streams_are_bounded() {
     pass(3000).await;
     drop(OldSse::open(&proxy, PATH).await);
     drop(two);
+}
+
+/// A client's session has no stream of its own for the client's place to be counted twice.
+#[tokio::test(start_paused = true)]
+async fn a_client_takes_one_place_of_a_stream() {
+    let (net, gets) = (Net::new(), Gets::open());
+    gets.of(LegacyServer::telling()).start(&net);
+    let proxy = bounded(&net, "[limits]\nstreams = 1", "").await;
+    let client = Client::begin(&proxy, "2024-11-05").await;
+    gets.wait(1).await.event(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
+    client.ear.first("a change", |said| said.message["method"] == "notifications/tools/list_changed").await;
+}
+
+/// What waits behind a notification counts among the requests in work, whoever's it is; it goes on, each in its turn.
+#[tokio::test(start_paused = true)]
+async fn messages_that_wait_are_bounded_for_all_clients() {
+    let net = Net::new();
+    let never = |_seen, reply: Reply| async move { reply.never().await };
+    let up = LegacyServer::new().on("notifications/roots/list_changed", never).start(&net);
+    let proxy = bounded(&net, "[limits]\nrequests = 3", "").await;
+    let client = Client::begin(&proxy, "2024-11-05").await;
+    let other = Client::begin(&proxy, "2024-11-05").await;
+    other.result(&request("0", "ping", "")).await;
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#;
+    client.say(changed).await;
+    up.wait("notifications/roots/list_changed", 1).await;
+    for id in ["1", "2"] {
+        assert_eq!(client.post(&call(id, "echo", "{}")).await.0, 202);
+    }
+    assert_eq!(client.post(&call("3", "echo", "{}")).await.0, 503);
+    assert_eq!(other.post(&call("3", "echo", "{}")).await.0, 503);
+    assert_eq!(
+        client.post(r#"{"jsonrpc":"2.0","id":"q","result":{}}"#).await.0,
+        202,
+        "what is short has room"
+    );
+    assert!(up.posts("tools/call").is_empty());
+    for id in ["1", "2"] {
+        assert!(client.ear.answer(id).await.message["result"].is_object());
+    }
+    other.result(&call("4", "echo", "{}")).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,6 @@
 //! again where the server closed it on purpose), and the one further try in a new session. Rules: A2.2, A12.13, A12.20, A12.22,
 //! A14.5, B14; cases C02, C06, C20, C21, C23.
 
-use super::Channel;
 use super::again::Effect;
 use super::deliver::{Awaited, UNBOUNDED, items, words};
 use super::flying::Kind;
@@ -12,6 +11,7 @@ use super::follow::bounded;
 use super::messages::{Broken, Messages};
 use super::session::{Standing, standing};
 use super::sort::What;
+use super::{Brought, Channel};
 use crate::wire::headers::MCP_SESSION_ID;
 use crate::wire::jsonrpc::{self, Id, Message, Reply, Request, code};
 use crate::wire::version::Era;
@@ -46,13 +46,13 @@ impl Channel {
     pub(super) fn initialize<'a>(
         &'a self,
         request: Request,
-        headers: Option<HeaderMap>,
+        Brought { headers, place }: Brought,
     ) -> BoxFuture<'a, ()> {
         let Some(flight) = self.flying.enter(&request.id, Kind::Initialize) else {
             return self.duplicate(&request.id);
         };
         let (turn, barrier) = self.order.barrier();
-        let (opening, waiting) = (self.sessions.opening(), self.waiting());
+        let (opening, waiting) = (self.sessions.opening(), self.waiting(place));
         async move {
             turn.come().await;
             let _place = self.places.acquire().await;
@@ -86,11 +86,12 @@ impl Channel {
         .boxed()
     }
 
-    pub(super) fn legacy<'a>(&'a self, request: Request, headers: Option<HeaderMap>) -> BoxFuture<'a, ()> {
+    pub(super) fn legacy<'a>(&'a self, request: Request, brought: Brought) -> BoxFuture<'a, ()> {
+        let Brought { headers, place } = brought;
         let Some(flight) = self.flying.enter(&request.id, Kind::Request(Era::Legacy)) else {
             return self.duplicate(&request.id);
         };
-        let (turn, waiting) = (self.order.turn(), self.waiting());
+        let (turn, waiting) = (self.order.turn(), self.waiting(place));
         async move {
             let ready = async {
                 turn.come().await;
@@ -110,7 +111,7 @@ impl Channel {
     }
 
     /// An array, as 2025-03-26 has it; whether it may be one is the front's to say.
-    pub(super) fn batch<'a>(&'a self, text: Bytes, headers: Option<HeaderMap>) -> BoxFuture<'a, ()> {
+    pub(super) fn batch<'a>(&'a self, text: Bytes, Brought { headers, place }: Brought) -> BoxFuture<'a, ()> {
         let mut ids = Vec::new();
         for item in items(&text) {
             if let Ok(Message::Request(request)) = jsonrpc::parse(item, self.json_limits()) {
@@ -121,7 +122,7 @@ impl Channel {
         let Some(flights) = ids.iter().map(enter).collect::<Option<SmallVec<_>>>() else {
             return self.duplicates(ids);
         };
-        let (turn, waiting) = (self.order.turn(), self.waiting());
+        let (turn, waiting) = (self.order.turn(), self.waiting(place));
         async move {
             turn.come().await;
             let _place = self.places.acquire().await;

@@ -56,7 +56,7 @@ use session::Sessions;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// Requests that wait for a place among those that run.
@@ -68,11 +68,19 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// What comes of a client.
 #[derive(Debug)]
 pub enum Inbound {
-    /// One text that may be a message. `headers` are those of the request that brought it, of which credentials and forwarded
-    /// ones count; `None`: the client's own.
-    Text { text: Bytes, headers: Option<HeaderMap> },
+    /// One text that may be a message.
+    Text { text: Bytes, brought: Brought },
     /// One that was longer than `limits.body_bytes` and is gone; the id of the request that it was.
     TooLong(Option<Id>),
+}
+
+/// What has come with a text.
+#[derive(Debug, Default)]
+pub struct Brought {
+    /// Of the request that brought it, of which credentials and forwarded ones count; `None`: the client's own.
+    pub headers: Option<HeaderMap>,
+    /// The text's place among the requests in work, until it goes on as a request of its own or comes to nothing.
+    pub place: Option<OwnedSemaphorePermit>,
 }
 
 /// One client and its channel.
@@ -139,12 +147,15 @@ struct Channel {
     small: AtomicUsize,
 }
 
-/// One of those, until it is dropped.
-struct Counted<'a>(&'a AtomicUsize);
+/// One of those, until it is dropped; and until then it has its place among all that is in work.
+struct Counted<'a> {
+    count: &'a AtomicUsize,
+    _place: Option<OwnedSemaphorePermit>,
+}
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        self.count.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

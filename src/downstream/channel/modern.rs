@@ -3,10 +3,11 @@
 //! Owns that letting go of the response is the cancellation, for a listen as for a call, after which nothing more is written.
 //! Each listen has its own stream, so several stand beside each other (B17). Rules: A2.2, A14.7, B17.
 
-use super::Channel;
 use super::deliver::{Awaited, words};
 use super::flying::{Flight, Kind};
 use super::messages::{Broken, Messages};
+use super::{Brought, Channel, Counted};
+use crate::downstream::legacy::Place;
 use crate::wire::jsonrpc::{Notification, Request, code};
 use crate::wire::method::Method;
 use crate::wire::version::Era;
@@ -15,12 +16,13 @@ use hyper::HeaderMap;
 use std::sync::atomic::Ordering;
 
 impl Channel {
-    pub(super) fn modern<'a>(&'a self, request: Request, headers: Option<HeaderMap>) -> BoxFuture<'a, ()> {
+    pub(super) fn modern<'a>(&'a self, request: Request, brought: Brought) -> BoxFuture<'a, ()> {
         let Some(flight) = self.flying.enter(&request.id, Kind::Request(Era::Modern)) else {
             return self.duplicate(&request.id);
         };
         let cancelled = flight.token();
-        let waiting = self.waiting();
+        let Brought { headers, place } = brought;
+        let waiting = self.waiting(place);
         async move {
             let run = async {
                 // A subscription is none of the requests that run; the front bounds those (limits.streams).
@@ -70,25 +72,27 @@ impl Channel {
     pub(super) fn modern_notice<'a>(
         &'a self,
         told: Notification,
-        headers: Option<HeaderMap>,
+        Brought { headers, place }: Brought,
     ) -> BoxFuture<'a, ()> {
         let small = self.small();
         async move {
             let _small = small;
+            drop(place);
             self.post(self.heads.modern_notice(told, headers)).await;
         }
         .boxed()
     }
 
-    /// Counts what waits for a place.
-    pub(super) fn waiting(&self) -> super::Counted<'_> {
+    /// Counts what waits for a place among this client's requests that run. The one that it has among all is let go with it: as
+    /// a request of its own it takes one again.
+    pub(super) fn waiting(&self, place: Place) -> Counted<'_> {
         self.waiting.fetch_add(1, Ordering::AcqRel);
-        super::Counted(&self.waiting)
+        Counted { count: &self.waiting, _place: place }
     }
 
     /// Counts what needs none.
-    pub(super) fn small(&self) -> super::Counted<'_> {
+    pub(super) fn small(&self) -> Counted<'_> {
         self.small.fetch_add(1, Ordering::AcqRel);
-        super::Counted(&self.small)
+        Counted { count: &self.small, _place: None }
     }
 }

@@ -75,8 +75,7 @@ impl Channel {
                 () = std::future::ready(()), if refuses && !patient => {
                     if let Some(item) = held.take() {
                         let told = "as many requests are under way as may be";
-                        let what = self.refused(item.what.id().cloned(), code::INTERNAL_ERROR, told);
-                        held = Some(Item { what, headers: None });
+                        held = Some(Item::own(self.refused(item.what.id().cloned(), code::INTERNAL_ERROR, told)));
                     }
                 }
             }
@@ -93,20 +92,20 @@ impl Channel {
     }
 
     fn begin<'a>(&'a self, item: Item, work: &Work<'a>) {
-        let Item { mut what, headers } = item;
+        let Item { mut what, brought } = item;
         if what.takes_a_place() && self.inner().shutdown.is_draining() {
             what = self.refused(what.id().cloned(), code::INTERNAL_ERROR, "the proxy is shutting down");
         }
         work.push(match what {
-            What::Modern(request) => self.modern(request, headers),
-            What::ModernNotice(told) => self.modern_notice(told, headers),
-            What::Initialize(request) => self.initialize(request, headers),
-            What::Legacy(request) => self.legacy(request, headers),
-            What::LegacyNotice(told) => self.legacy_notice(told, headers),
-            What::Answer(text) => self.answer(text, headers),
-            What::Array(text) => self.batch(text, headers),
+            What::Modern(request) => self.modern(request, brought),
+            What::ModernNotice(told) => self.modern_notice(told, brought),
+            What::Initialize(request) => self.initialize(request, brought),
+            What::Legacy(request) => self.legacy(request, brought),
+            What::LegacyNotice(told) => self.legacy_notice(told, brought),
+            What::Answer(text) => self.answer(text, brought),
+            What::Array(text) => self.batch(text, brought),
             What::Say(text) => self.speak(text),
-            What::Cancel { raw, text } => match self.cancel(&raw, text, headers) {
+            What::Cancel { raw, text } => match self.cancel(&raw, text, brought) {
                 Some(telling) => telling,
                 None => return,
             },

@@ -3,7 +3,7 @@
 //! Owns the kinds of texts that are handled differently, and what is said of a text that is no message. Era: `client`, with
 //! no header to go by. Rules: A2.2, A11.1, A11.2, A11.15, A14.1; cases C21, C31, C53.
 
-use super::{Channel, Inbound};
+use super::{Brought, Channel, Inbound};
 use crate::downstream::client;
 use crate::translate::notify;
 use crate::wire::jsonrpc::{self, Fault, Id, Malformed, Message, Notification, Request, code};
@@ -11,10 +11,17 @@ use crate::wire::version::{Era, LegacyRevision};
 use bytes::Bytes;
 use hyper::HeaderMap;
 
-/// A text, and the headers that it has brought.
+/// A text, and what it has brought.
 pub(super) struct Item {
     pub(super) what: What,
-    pub(super) headers: Option<HeaderMap>,
+    pub(super) brought: Brought,
+}
+
+impl Item {
+    /// Nothing that the client sent.
+    pub(super) fn own(what: What) -> Self {
+        Self { what, brought: Brought::default() }
+    }
 }
 
 #[allow(clippy::large_enum_variant, reason = "made once and taken apart at once")]
@@ -70,11 +77,11 @@ impl What {
 impl Channel {
     pub(super) fn sort(&self, inbound: Inbound) -> Item {
         match inbound {
-            Inbound::Text { text, headers } => Item { what: self.what(text), headers },
+            Inbound::Text { text, brought } => Item { what: self.what(text), brought },
             Inbound::TooLong(id) => {
                 let limit = self.inner().limits.body_bytes;
                 let told = format!("the message is larger than {limit} bytes (limits.body_bytes)");
-                Item { what: self.refused(id, code::INVALID_REQUEST, &told), headers: None }
+                Item::own(self.refused(id, code::INVALID_REQUEST, &told))
             }
         }
     }

@@ -3,11 +3,11 @@
 //! Owns how long each of them waits for what was read before it, and holds up what is read after it. Rules: A2.1, A2.2, A14.5;
 //! cases C23, C44.
 
-use super::Channel;
 use super::flying::Cancelled;
 use super::heads::Posted;
 use super::messages::Messages;
 use super::session::Standing;
+use super::{Brought, Channel};
 use crate::wire::jsonrpc::Notification;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt};
@@ -26,13 +26,14 @@ impl Channel {
     pub(super) fn legacy_notice<'a>(
         &'a self,
         told: Notification,
-        headers: Option<HeaderMap>,
+        Brought { headers, place }: Brought,
     ) -> BoxFuture<'a, ()> {
         let (turn, barrier) = self.order.barrier();
         let small = self.small();
         async move {
             let _small = small;
             turn.come().await;
+            drop(place);
             let mut telling = pin!(self.tell(told.text.clone(), headers));
             let session = match timeout(NOTICE, &mut telling).await {
                 Ok(session) => session,
@@ -67,11 +68,16 @@ impl Channel {
     }
 
     /// What the host answers to a question of the server. One of a session that is lost has nobody to go to.
-    pub(super) fn answer<'a>(&'a self, text: Bytes, headers: Option<HeaderMap>) -> BoxFuture<'a, ()> {
+    pub(super) fn answer<'a>(
+        &'a self,
+        text: Bytes,
+        Brought { headers, place }: Brought,
+    ) -> BoxFuture<'a, ()> {
         let (turn, small) = (self.order.turn(), self.small());
         async move {
             let _small = small;
             turn.come_within(ANSWER).await;
+            drop(place);
             let Some(session) = self.sessions.current() else { return };
             self.post(self.heads.in_session(&session, text, headers)).await;
         }
@@ -83,11 +89,11 @@ impl Channel {
         &'a self,
         raw: &Bytes,
         text: Bytes,
-        headers: Option<HeaderMap>,
+        brought: Brought,
     ) -> Option<BoxFuture<'a, ()>> {
         match self.flying.cancel(raw) {
             Cancelled::Nothing | Cancelled::Here => None,
-            Cancelled::AtServer => Some(self.answer(text, headers)),
+            Cancelled::AtServer => Some(self.answer(text, brought)),
         }
     }
 

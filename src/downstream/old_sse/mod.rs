@@ -14,7 +14,7 @@ mod stream;
 pub(super) use stream::Told;
 
 use super::body::FrontBody;
-use super::channel::{Client, Inbound};
+use super::channel::{Brought, Client, Inbound};
 use super::front::{Front, Inner};
 use super::modern::check::Refusal;
 use super::modern::respond;
@@ -213,9 +213,8 @@ impl Inner {
                 return Err(refusal.bounded_by(&fault).with_id(id));
             }
         }
-        // What it asks for takes a place of its own.
-        drop(place);
-        self.hand_over(&texts, text, head.headers).await?;
+        // With its place, so that what waits counts among what is in work until it goes on.
+        self.hand_over(&texts, text, Brought { headers: Some(head.headers), place }).await?;
         let mut response = Response::new(FrontBody::whole(Payload::from("Accepted")));
         *response.status_mut() = StatusCode::ACCEPTED;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
@@ -251,10 +250,10 @@ impl Inner {
         &self,
         texts: &mpsc::Sender<Inbound>,
         text: Bytes,
-        headers: HeaderMap,
+        brought: Brought,
     ) -> Result<(), Refusal> {
         let id = || jsonrpc::find_id(&text);
-        let inbound = Inbound::Text { text: text.clone(), headers: Some(headers) };
+        let inbound = Inbound::Text { text: text.clone(), brought };
         match timeout(PATIENCE, texts.send(inbound)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => {
