@@ -1,7 +1,7 @@
 //! Legacy clients before a modern program: the whole of a session, over pipes (A1, A2, B2, B8, B9, D83).
 
 use crate::stage::{Stage, opened};
-use crate::support::{User, json, pass};
+use crate::support::{User, Value, json, pass};
 
 const FORM: &str = r#"{"method":"elicitation/create","params":{"mode":"form","message":"who?","requestedSchema":{"type":"object","properties":{"n":{"type":"string"}},"required":["n"]}}}"#;
 const SAMPLE: &str = r#"{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":10}}"#;
@@ -153,4 +153,48 @@ async fn c56_the_session_outlives_the_process() {
     user.list("tools/list").await;
     assert_eq!(stage.alive(), 1);
     assert!(!call.is_open());
+}
+
+/// B14: a client that drops its connection has not cancelled, whether anything of the answer has come or not.
+#[tokio::test(start_paused = true)]
+async fn b14_a_lost_connection_is_no_cancellation() {
+    for early in [true, false] {
+        let stage = Stage::bridged("").await;
+        let user = stage.user().await;
+        user.level("info").await.result();
+        let (opening, call) = stage.start(&user, &user.old.call("t", "{}")).await;
+        let mut stream = None;
+        if early {
+            opening.abort();
+        } else {
+            stage.child(1).await.say(
+                r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"m"}}"#,
+            );
+            let opened = opened(opening).await;
+            opened.wait(1).await;
+            opened.drop_connection().await;
+            stream = Some(opened);
+        }
+        pass(120_000).await;
+        assert_eq!(stage.cancelled(), [] as [Value; 0], "early: {early}");
+        assert!(call.is_open(), "early: {early}");
+        call.completes("done");
+        pass(1_000).await;
+        drop(stream);
+        assert!(user.lives().await);
+    }
+}
+
+/// `max_processes = 1`: whether the program serves legacy clients too is found out, or not, and they are served all the same.
+#[tokio::test(start_paused = true)]
+async fn one_process_is_enough() {
+    let stage = Stage::bridged("[upstream.up.limits]\nmax_processes = 1\n").await;
+    for _ in 0..3 {
+        let user = stage.user().await;
+        user.list("tools/list").await;
+        let (opening, call) = stage.start(&user, &user.old.call("t", "{}")).await;
+        call.completes("done");
+        opened(opening).await.result().await;
+        assert!(stage.alive() <= 1);
+    }
 }

@@ -180,3 +180,28 @@ async fn progress_after_the_answer_is_dropped() {
     call.finish("done");
     assert_eq!(done(next).await.before.len(), 0);
 }
+
+/// All in one write: what was told before the answer comes before it.
+#[tokio::test(start_paused = true)]
+async fn what_was_told_just_before_the_answer_is_not_lost() {
+    for modern in [false, true] {
+        let stage = if modern { Stage::modern("").await } else { Stage::legacy("").await };
+        let begun = stage.begin(&levelled(1, "info").meta("progressToken", "\"t\"")).await;
+        let (id, token) = (begun.call.seen.id(), begun.call.meta("progressToken"));
+        let content = r#""content":[{"type":"text","text":"done"}]"#;
+        let result = match modern {
+            true => crate::support::modern::complete("tools/call", content),
+            false => format!("{{{content}}}"),
+        };
+        let progress = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#
+        );
+        let answer = crate::support::rpc::result_message(&id, &result);
+        let all = [log("info", "one"), progress, log("info", "two"), answer];
+        stage.child(1).await.write(format!("{}\n", all.join("\n")).as_bytes());
+        let done = begun.done().await;
+        ends_with(&done, "done");
+        assert_eq!(data(&done), ["one", "two"], "modern: {modern}: {:?}", done.before);
+        assert_eq!(done.before.len(), 3, "modern: {modern}: {:?}", done.before);
+    }
+}

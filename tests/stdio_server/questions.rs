@@ -273,3 +273,24 @@ async fn c45_one_principal_with_many_calls_at_once() {
         done(client).await.result();
     }
 }
+
+/// A call whose only question was taken back waits for nobody: its program is at work and may ask again. Never guess.
+#[tokio::test(start_paused = true)]
+async fn b5_a_question_of_a_call_whose_question_was_taken_back() {
+    let stage = Stage::legacy("").await;
+    let begun = stage.begin(&asking(1)).await;
+    let (first, child) = (begun.call.clone(), stage.child(1).await);
+    let round = asked(begun, &child, &[&elicit("7", "one")]).await;
+    child.say(&crate::support::calls::withdrawal("7"));
+    pass(1_000).await;
+    let other = stage.run(&asking(2));
+    pass(2_000).await;
+    // Asked by the first one.
+    child.say(&elicit("8", "of the first"));
+    pass(11_000).await;
+    assert!(!other.is_finished(), "asked for another one's call");
+    first.finish("one");
+    ends_with(&stage.send(&round.retry("2", &[])).await, "one");
+    stage.calls.wait(2).await.finish("two");
+    ends_with(&done(other).await, "two");
+}

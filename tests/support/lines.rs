@@ -83,7 +83,7 @@ impl Server {
         let (server, running) = (self.clone(), child.running());
         // A session goes with its process.
         tokio::spawn(async move {
-            running.ended().await;
+            running.over().await;
             let seen = Arc::new(server.seen("DELETE", Vec::new()));
             let (reply, _near) = connection(&Arc::default());
             server.upstream.handle(seen, reply);
@@ -95,7 +95,12 @@ impl Server {
             if let (Some(id), false) = (id, method.is_empty()) {
                 self.state.lock().unwrap().flights.insert(id, flight.clone());
             }
-            child.spawn(self.clone().exchange(seen, flight));
+            // What follows may come at once, and on several threads tasks have no order.
+            let exchange = self.clone().exchange(seen, flight);
+            match method.as_str() {
+                "notifications/initialized" => exchange.await,
+                _ => child.spawn(exchange),
+            }
             match method.as_str() {
                 "notifications/cancelled" => {
                     let id = rpc::value(line.as_bytes()).expect("JSON")["params"]["requestId"].to_string();

@@ -216,6 +216,11 @@ impl Running {
         self.state.lock().unwrap().left.is_some()
     }
 
+    /// Waits for its end, however late that is.
+    pub async fn over(&self) {
+        self.over.cancelled().await;
+    }
+
     /// Waits for its end: when, and how.
     pub async fn ended(&self) -> (Instant, String) {
         within(&format!("the end of process {}", self.n), self.over.cancelled()).await;
