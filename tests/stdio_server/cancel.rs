@@ -179,3 +179,25 @@ async fn a_subscription_is_given_up_early() {
     pass(1_000).await;
     assert!(!heard.is_open(), "the program is told");
 }
+
+/// The same when something of the answer has come: its stream ends with an error, or breaks off.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_takes_too_long_after_its_progress() {
+    for modern in [false, true] {
+        let lines = "[upstream.up.timeouts]\nrequest = \"20s\"\n";
+        let stage = if modern { Stage::modern(lines).await } else { Stage::legacy(lines).await };
+        let mut answer = {
+            let proxy = stage.proxy.clone();
+            let ask = plain(1).meta("progressToken", "\"t\"");
+            let opening = tokio::spawn(async move { proxy.open(&ask).await });
+            stage.calls.wait(1).await.progress(1);
+            opening.await.unwrap()
+        };
+        assert_eq!(answer.message().await["method"], "notifications/progress");
+        let (rest, broken) = answer.rest().await;
+        let failed = rest.last().is_some_and(|last| last["error"]["code"] == -32603);
+        assert!(failed || broken, "modern: {modern}: {rest:?}");
+        let call = stage.calls.wait(1).await;
+        stage.is_cancelled_once(&call).await;
+    }
+}

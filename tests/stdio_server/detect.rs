@@ -320,3 +320,22 @@ async fn d105_the_probe_says_nothing_of_the_client() {
     assert!(lines.iter().all(|line| !line.contains("hidden-word")), "a token has no place on a pipe");
     assert_eq!(rpc::method(lines[0].as_bytes()).as_deref(), Some("server/discover"));
 }
+
+/// D26: codes of 2026-07-28 that a legacy program's tools have for something else say nothing of its era, and nothing is run
+/// again for them.
+#[tokio::test(start_paused = true)]
+async fn d26_foreign_codes_of_a_legacy_program() {
+    for code in [-32020, -32021, -32022, -32601, -32002] {
+        for data in ["", r#","data":{"supported":["2026-07-28"],"requested":"x"}"#] {
+            let stage = Stage::legacy("").await;
+            let begun = stage.begin(&call("ask", "{}")).await;
+            begun.call.error(&format!(r#"{{"code":{code},"message":"m"{data}}}"#));
+            let done = begun.done().await;
+            assert!(done.message.get("error").is_some(), "{code}: {}", done.raw);
+            stage.finished(&call("ask", "{}"), "done").await;
+            assert_eq!(stage.calls.all().len(), 2, "{code}: run once each");
+            assert_eq!(stage.up.posts("server/discover").len(), 1, "{code}{data}: no doubt about the era");
+            assert_eq!(stage.children().len(), 1, "{code}{data}");
+        }
+    }
+}

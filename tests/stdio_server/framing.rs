@@ -187,3 +187,16 @@ async fn c31_arrays_are_taken_apart() {
         ends_with(&begun.done().await, &(n + 1).to_string());
     }
 }
+
+/// C32: what a legacy client leaves out reaches its program as an object or not at all.
+#[tokio::test(start_paused = true)]
+async fn c32_null_params() {
+    let stage = Stage::canned(crate::stage::legacy_server(), "").await;
+    let user = stage.user().await;
+    for params in [r#","params":null"#, "", r#","params":{}"#] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list"{params}}}"#);
+        stage.send(&user.old.raw(&body)).await.result();
+        let sent = stage.child(1).await.messages().pop().unwrap();
+        assert!(sent.get("params").is_none_or(crate::support::Value::is_object), "{sent}");
+    }
+}

@@ -1,7 +1,7 @@
 //! C53 (reads, writes and standard error never block one another): pipes that are full in one direction.
 
 use crate::stage::{Stage, done, ends_with, plain, scripted};
-use crate::support::{Child, call, list, pass, rpc};
+use crate::support::{Child, call, json, list, pass, rpc};
 
 const MIB: usize = 1 << 20;
 
@@ -143,4 +143,97 @@ async fn a_program_that_is_one_answer_behind() {
     assert_eq!(done(one).await.message["id"], 1);
     let _three = stage.run(&plain(3).id("3"));
     assert_eq!(done(two).await.message["id"], 2);
+}
+
+/// A process that says hundreds of small things in one write, of which a client that reads them misses none.
+#[tokio::test(start_paused = true)]
+async fn a_burst_for_a_client_that_reads() {
+    for modern in [false, true] {
+        let stage = if modern { Stage::modern("").await } else { Stage::legacy("").await };
+        let begun = stage.begin(&plain(1).meta("progressToken", "\"t\"")).await;
+        let token = begun.call.meta("progressToken");
+        let all: Vec<_> = (0..500)
+            .map(|n| {
+                format!(
+                    r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{n}}}}}"#
+                )
+            })
+            .collect();
+        stage.child(1).await.write(format!("{}\n", all.join("\n")).as_bytes());
+        pass(1_000).await;
+        if modern {
+            begun.call.completes("done")
+        } else {
+            begun.call.finish("done")
+        }
+        let done = begun.done().await;
+        ends_with(&done, "done");
+        let last = done.before.last().map(|one| one["params"]["progress"].clone());
+        assert_eq!((done.before.len(), last), (500, Some(json!(499))), "modern: {modern}");
+    }
+}
+
+/// The same of a legacy client's own session: what concerns it as a whole, and pings, each of which is answered.
+#[tokio::test(start_paused = true)]
+async fn a_burst_for_a_session() {
+    let stage = Stage::legacy("").await;
+    let user = stage.user().await;
+    let get = user.get().await;
+    let all: Vec<_> = (0..500)
+        .map(|n| {
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"file:///{n}"}}}}"#
+            )
+        })
+        .collect();
+    stage.child(1).await.write(format!("{}\n", all.join("\n")).as_bytes());
+    pass(1_000).await;
+    assert_eq!(get.changes().len(), 500);
+}
+
+/// And of pings to the proxy itself.
+#[tokio::test(start_paused = true)]
+async fn a_burst_of_pings() {
+    let stage = Stage::legacy("").await;
+    stage.finished(&plain(1), "done").await;
+    let child = stage.child(1).await;
+    let all: Vec<_> = (0..300).map(|n| format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"ping"}}"#)).collect();
+    child.write(format!("{}\n", all.join("\n")).as_bytes());
+    pass(10_000).await;
+    let answers: Vec<_> = child.messages().into_iter().filter(|one| one.get("method").is_none()).collect();
+    assert_eq!(answers.len(), 300);
+    let refused = answers.iter().filter(|one| one["result"] != json!({})).count();
+    assert_eq!(refused, 0, "of 300");
+}
+
+/// C16: a call that is silent for long: its answer is kept alive by comments, whatever the eras.
+#[tokio::test(start_paused = true)]
+async fn c16_a_silent_call_is_kept_alive() {
+    for modern in [false, true] {
+        let stage = if modern { Stage::modern("").await } else { Stage::legacy("").await };
+        let begun = stage.begin(&plain(1)).await;
+        pass(90_000).await;
+        if modern {
+            begun.call.completes("done")
+        } else {
+            begun.call.finish("done")
+        }
+        let done = begun.done().await;
+        assert!(done.comments >= 4, "modern: {modern}: {} comments in 90 s", done.comments);
+    }
+    for bridged in [false, true] {
+        let stage = if bridged { Stage::bridged("").await } else { Stage::legacy("").await };
+        let user = stage.user().await;
+        let (opening, call) = stage.start(&user, &user.old.call("t", "{}")).await;
+        pass(90_000).await;
+        assert!(opening.is_finished(), "bridged: {bridged}: not even a head after 90 s");
+        if bridged {
+            call.completes("done")
+        } else {
+            call.finish("done")
+        }
+        let stream = crate::stage::opened(opening).await;
+        stream.result().await;
+        assert!(stream.comments() >= 3, "bridged: {bridged}: {} comments in 90 s", stream.comments());
+    }
 }
