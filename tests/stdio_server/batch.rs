@@ -100,3 +100,49 @@ async fn c56_the_process_ends_in_the_middle_of_an_array() {
     assert_eq!(ids, ["1", "2", "3"], "{}", done.raw);
     assert_eq!(found.iter().filter(|(_, result)| *result).count(), 2, "{}", done.raw);
 }
+
+/// One answer that cannot be passed on is an error under its own id; the others are answered all the same.
+#[tokio::test(start_paused = true)]
+async fn one_bad_answer_costs_no_other() {
+    let lines =
+        "[upstream.up.limits]\nmessage_bytes = \"100KiB\"\n[upstream.up.timeouts]\nrequest = \"30s\"\n";
+    for spoilt in [0, 1, 2] {
+        for too_long in [true, false] {
+            let stage = Stage::legacy_of(server(), lines).await;
+            let user = User::begin(&stage.proxy, "2025-03-26").await;
+            let one = |id: &str| {
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#)
+            };
+            let client = stage.run(&user.old.raw(&format!("[{},{},{}]", one("1"), one("\"2\""), one("3"))));
+            stage.calls.wait(3).await;
+            let (calls, child) = (stage.calls.all(), stage.child(1).await);
+            let id = calls[spoilt].seen.id();
+            if too_long {
+                let text = "x".repeat(200_000);
+                child.say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#));
+            } else {
+                child.say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}},"error":{{}}}}"#));
+            }
+            pass(100).await;
+            for (n, call) in calls.iter().enumerate() {
+                if n != spoilt {
+                    call.finish("done");
+                }
+            }
+            let done = done(client).await;
+            let whole = match &done.message {
+                Value::Array(all) => all.clone(),
+                one => done.before.iter().cloned().chain([one.clone()]).collect(),
+            };
+            let found = by_id(&json!(whole));
+            let ids: Vec<_> = found.iter().map(|(id, _)| id.as_str()).collect();
+            assert_eq!(ids, ["\"2\"", "1", "3"], "{spoilt} {too_long}: {}", done.raw);
+            assert_eq!(
+                found.iter().filter(|(_, result)| *result).count(),
+                2,
+                "{spoilt} {too_long}: {}",
+                done.raw
+            );
+        }
+    }
+}

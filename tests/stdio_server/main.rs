@@ -7,10 +7,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod batch;
+mod both;
+mod both_eras;
 mod bridge;
 mod cancel;
 mod detect;
 mod detect_slow;
+mod ending;
 mod framing;
 mod framing_calls;
 mod gets;
@@ -26,7 +29,10 @@ mod sessions;
 mod sessions_legacy;
 mod shutdown;
 mod stage;
+mod starts_counted;
 mod supervision;
 mod supervision_starts;
 #[path = "../support/mod.rs"]
 mod support;
+mod told;
+mod wedged;
