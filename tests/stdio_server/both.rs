@@ -12,7 +12,6 @@ use crate::support::{Call, Calls, Gets, LegacyServer, Listens, ModernServer, Net
 /// A program of both eras: what claims 2026-07-28 is answered as that has it, all else as 2025-11-25 has it.
 pub struct Both {
     pub stage: Stage,
-    pub gets: Gets,
     /// What is answered only once it is let through, by method.
     held: Arc<Mutex<HashMap<String, Arc<Semaphore>>>>,
 }
@@ -39,7 +38,7 @@ impl Both {
         });
         let up = lines::start(&net, "server", net.serve("server", net::Receiver::Dual, handler));
         let stage = Stage { listens, ..Stage::before(net, up, calls, settings).await };
-        Self { stage, gets, held }
+        Self { stage, held }
     }
 
     /// From now on this method is answered only as often as it is let through.

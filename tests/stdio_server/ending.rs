@@ -38,7 +38,7 @@ async fn a_request_while_the_idle_process_ends() {
         for n in 2..5 {
             let began = Instant::now();
             let client = stage.run(&plain(n));
-            finish(&*stage.calls.wait(n).await);
+            finish(stage.calls.wait(n).await.as_ref());
             ends_with(&done(client).await, "done");
             assert!(began.elapsed().as_millis() < 500, "modern: {modern}: {:?}", began.elapsed());
         }
@@ -63,7 +63,7 @@ async fn a_request_while_a_process_without_an_output_lingers() {
         pass(300).await;
         assert!(stage.child(1).await.is_alive());
         let client = stage.run(&plain(2));
-        finish(&*stage.calls.wait(2).await);
+        finish(stage.calls.wait(2).await.as_ref());
         ends_with(&done(client).await, "done");
     }
 }

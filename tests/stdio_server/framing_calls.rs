@@ -11,8 +11,11 @@ fn answer(begun: &Begun) -> String {
     rpc::result_message(&begun.call.seen.id(), r#"{"content":[{"type":"text","text":"spoilt"}]}"#)
 }
 
+/// What becomes of an answer.
+type Spoil = fn(&str) -> String;
+
 /// By name: how an answer is spoilt.
-fn spoilt() -> Vec<(&'static str, fn(&str) -> String)> {
+fn spoilt() -> Vec<(&'static str, Spoil)> {
     vec![
         ("glued to a log", |answer| format!("INFO: done{answer}\n")),
         ("a log glued to it", |answer| format!("{answer}INFO: done\n")),

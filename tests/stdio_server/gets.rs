@@ -39,7 +39,7 @@ async fn c44_answers_reach_the_program_that_asked() {
     for (id, message) in [("5", ping("5")), ("\"5\"", ping("\"5\"")), ("6", elicit("6", "m"))] {
         child.say(&message);
         let question = stream.message().await;
-        assert_eq!(question["method"].is_string(), true, "{question}");
+        assert!(question["method"].is_string(), "{question}");
         let result = if id == "6" { r#"{"action":"decline"}"# } else { "{}" };
         user.answer(&question, result).await;
         let answer = child

@@ -7,8 +7,11 @@ use crate::support::{Running, json, list, pass, rpc};
 
 const RESTARTED: [&str; 3] = ["initialize", "notifications/initialized", "tools/call"];
 
+/// What becomes of a process.
+type Ends = fn(&Running);
+
 /// By name: how a process ends.
-fn ends() -> [(&'static str, fn(&Running)); 6] {
+fn ends() -> [(&'static str, Ends); 6] {
     [
         ("kill -9", |child| child.dies()),
         ("exit 1", |child| child.exit(1)),
@@ -41,7 +44,7 @@ async fn c56_three_calls_pending_at_the_end() {
             let stage = if modern { Stage::modern("").await } else { Stage::legacy("").await };
             let all = three(&stage).await;
             let began = Instant::now();
-            end(&stage.child(1).await.as_ref());
+            end(stage.child(1).await.as_ref());
             for (begun, id) in all.into_iter().zip([json!(1), json!("1"), json!("c")]) {
                 let done = begun.done().await;
                 done.is_error(502, -32603);
@@ -78,7 +81,7 @@ async fn c56_of_a_legacy_client() {
             all.push(stage.start(&user, &user.old.call("t", "{}").id(id)).await.0);
         }
         let began = Instant::now();
-        end(&stage.child(1).await.as_ref());
+        end(stage.child(1).await.as_ref());
         for (opening, id) in all.into_iter().zip([json!(1), json!("1"), json!("c")]) {
             let answer = opened(opening).await.answer().await;
             assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(-32603)), "{name}: {answer}");
@@ -159,7 +162,7 @@ async fn c56_it_ends_between_calls() {
                     begun.call.finish("done")
                 }
                 ends_with(&begun.done().await, "done");
-                end(&stage.child(n + 1).await.as_ref());
+                end(stage.child(n + 1).await.as_ref());
                 pass(5_000).await;
             }
             assert_eq!(stage.children().len(), 3, "{name}");
