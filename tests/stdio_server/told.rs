@@ -17,7 +17,7 @@ async fn progress_after_a_tasks_answer_comes_on_the_get_stream() {
     let stage = Stage::legacy("").await;
     let user = stage.user().await;
     let get = user.get().await;
-    let ask = user.old.call("t", "{}").meta("progressToken", "\"t\"");
+    let ask = user.old.call("t", "{}").member("task", "{}").meta("progressToken", "\"t\"");
     let (opening, call) = stage.start(&user, &ask).await;
     let child = stage.child(1).await;
     call.result(r#"{"task":{"taskId":"x","status":"working","createdAt":"2025-11-25T00:00:00Z","lastUpdatedAt":"2025-11-25T00:00:00Z","ttl":null},"content":[]}"#);
