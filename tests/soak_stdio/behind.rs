@@ -90,7 +90,7 @@ impl Behind {
             Self::EventStreams(..) => format!(", max = {MOST}"),
         };
         format!(
-            "[upstream.up]\n{target}\nlimits = {{ max_processes = {MOST} }}\n\
+            "[upstream.up]\n{target}\nsse_path = \"/sse\"\nlimits = {{ max_processes = {MOST} }}\n\
              timeouts = {{ request = \"30s\", answer = \"20s\" }}\nsession = {{ idle = \"2m\"{max} }}\n"
         )
     }

@@ -21,7 +21,10 @@ pub(crate) async fn client(proxy: Arc<Proxy>, ledger: Arc<Ledger>, seed: u64) {
         0 => Era::Modern,
         _ => Era::Legacy(REVISIONS[choice.below(4) as usize]),
     };
-    let from = Transport::Http;
+    let from = match era {
+        Era::Legacy("2024-11-05") => Transport::HttpSse,
+        Era::Legacy(_) | Era::Modern => Transport::Http,
+    };
     choice.pause(5000).await;
     let mut party: Option<Party> = None;
     for step in 0..STEPS {

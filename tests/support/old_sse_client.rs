@@ -25,9 +25,22 @@ impl OldSse {
     }
 
     pub async fn open_as(proxy: &Arc<Proxy>, path: &str, token: Option<&str>) -> Self {
+        Self::try_open(proxy, path, token).await.unwrap_or_else(|(status, body)| panic!("{status} {body}"))
+    }
+
+    /// The same; status and body where no stream is opened.
+    pub async fn try_open(
+        proxy: &Arc<Proxy>,
+        path: &str,
+        token: Option<&str>,
+    ) -> Result<Self, (u16, String)> {
         let ask = dressed(Ask::verb("GET").path(path).header("Accept", "text/event-stream"), token);
         let mut answer = proxy.open(&ask).await;
-        assert!(answer.status == 200 && answer.is_stream(), "{} {:?}", answer.status, answer.headers);
+        if answer.status != 200 {
+            let (body, _) = answer.pieces().await;
+            return Err((answer.status, String::from_utf8(body).expect("a body is UTF-8")));
+        }
+        assert!(answer.is_stream(), "{:?}", answer.headers);
         let first = answer.event().await.expect("where to send messages to");
         assert_eq!(first.kind, "endpoint", "first of all: {first:?}");
         let ear = Ear::default();
@@ -45,7 +58,7 @@ impl OldSse {
             heard.over();
         });
         let token = token.map(str::to_owned);
-        Self { ear, endpoint: first.data, proxy: Arc::clone(proxy), token, reading }
+        Ok(Self { ear, endpoint: first.data, proxy: Arc::clone(proxy), token, reading })
     }
 
     /// One message, which is accepted.

@@ -105,7 +105,13 @@ impl Party {
                 (Way::Host(host), ear)
             }
             (_, Transport::HttpSse) => {
-                let old = OldSse::open_as(proxy, "/sse", token).await;
+                let old = match OldSse::try_open(proxy, "/sse", token).await {
+                    Ok(old) => old,
+                    Err((status, body)) => {
+                        assert_eq!(status, BUSY, "{body}");
+                        return Err(rpc::value(body.as_bytes()).expect("a body is JSON"));
+                    }
+                };
                 let ear = old.ear.clone();
                 (Way::HttpSse(old), ear)
             }
@@ -122,7 +128,10 @@ impl Party {
         match (&self.way, self.era) {
             (Way::Host(_) | Way::HttpSse(_), Era::Legacy(version)) => {
                 self.send(&Old::initialize_with(version, CAPS)).await;
-                let answer = self.ear.answer("0").await;
+                let answered = |said: &Said| said.is_answer() && said.id() == "0";
+                let Some(answer) = self.ear.first_or_over("0", answered).await else {
+                    return Err(Value::Null);
+                };
                 if answer.message.get("result").is_none() {
                     return Err(answer.message);
                 }
@@ -166,9 +175,9 @@ impl Party {
         true
     }
 
-    /// Whether it was told that its session is not known.
+    /// Whether it was told that its session is not known, or its only channel is over.
     pub fn is_lost(&self) -> bool {
-        self.state.lost.load(Ordering::SeqCst)
+        self.state.lost.load(Ordering::SeqCst) || self.ear.is_over()
     }
 
     /// A request of this client's era without parameters of its own.
@@ -269,7 +278,15 @@ impl Party {
                 assert_eq!((done.status, done.raw.as_str()), (202, ""), "{text}");
             }
             Way::Host(host) => host.say(&text).await,
-            Way::HttpSse(old) => old.say(&text).await,
+            Way::HttpSse(old) => {
+                let (status, body) = old.post(&text).await;
+                match status {
+                    202 => {}
+                    // Its stream has ended, and with it the session.
+                    404 => self.state.lost.store(true, Ordering::SeqCst),
+                    _ => panic!("{status} {body} to {text}"),
+                }
+            }
         }
     }
 
