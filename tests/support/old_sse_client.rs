@@ -79,6 +79,12 @@ impl OldSse {
 
     /// The client goes away.
     pub fn close(self) {}
+
+    /// The same; what was heard can still be looked at.
+    pub fn hang_up(&self) {
+        self.reading.abort();
+        self.ear.over();
+    }
 }
 
 fn dressed(ask: Ask, token: Option<&str>) -> Ask {

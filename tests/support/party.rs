@@ -333,7 +333,8 @@ impl Party {
     /// The end of the client, in order; `false` where its transport knows none. A session may be over already.
     pub async fn leave(&self) -> bool {
         match &self.way {
-            Way::Modern | Way::HttpSse(_) => return false,
+            Way::Modern => return false,
+            Way::HttpSse(old) => old.hang_up(),
             Way::Legacy(old) => {
                 let status = self.proxy.send(&old.delete()).await.status;
                 assert!((200..300).contains(&status) || status == 404, "{status}");
