@@ -111,7 +111,11 @@ impl App {
         let verdicts = Arc::new(Verdicts::load(config.era_cache_file.as_deref())?);
         let limits = Limits { nesting: config.limits.nesting, members: config.limits.members };
         let parked = Parked::new(Bounds::of(&config.limits), shutdown.clone())?;
-        let room = Room { events: config.limits.events, bytes: config.limits.event_bytes };
+        let room = Room {
+            events: config.limits.events,
+            bytes: config.limits.event_bytes,
+            hold: config.timeouts.hold,
+        };
         let launch = reach.launch.unwrap_or_else(|| Arc::new(Processes::default()));
         let common = Common { verdicts, parked: parked.clone(), asking: Arc::new(Asking::new()?), room };
         let mut upstreams = Vec::with_capacity(config.upstreams.len());

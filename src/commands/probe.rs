@@ -72,7 +72,7 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
         verdicts,
         parked,
         asking: Arc::new(Asking::new()?),
-        room: Room { events: 64, bytes: 1 << 20 },
+        room: Room { events: 64, bytes: 1 << 20, hold: Duration::from_secs(1) },
     };
     let upstream = Upstream::new(
         settings,

@@ -3,10 +3,12 @@
 //! Owns when that is and what is said then. A body that never has to wait arms nothing, and one that waits often asks a flag
 //! and no clock each time. Rules: B9.6.
 
+use crate::exchange::{Fault, FaultKind};
 use crate::shutdown::{Dormant, Shutdown};
-use crate::wire::jsonrpc::Id;
+use crate::wire::jsonrpc::{self, Id, code};
 use crate::wire::meta;
-use bytes::Bytes;
+use crate::wire::sse;
+use bytes::{Bytes, BytesMut};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -18,10 +20,17 @@ pub(super) struct Ends {
     shutdown: Shutdown,
     /// `None` as long as the body has not waited.
     armed: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// The graceful last message of a subscription.
-    pub(super) last: Option<Bytes>,
+    last: Option<Last>,
     /// Without a last message: the body ends as if it were complete, and does not break off.
     pub(super) quiet: bool,
+}
+
+/// What is said last.
+enum Last {
+    /// The graceful end of a subscription.
+    Graceful(Bytes),
+    /// That there will be no answer to these requests, where the server's stream is not broken off for it.
+    NoAnswer(Vec<Id>),
 }
 
 enum Until {
@@ -35,6 +44,12 @@ impl Ends {
     /// Breaks it off at `deadline`, or when the process ends.
     pub(super) fn at(deadline: Instant, shutdown: Shutdown) -> Self {
         Self::new(Until::Due(deadline), shutdown)
+    }
+
+    /// Likewise, with an answer of our own to each of the requests: for a stream of whole events, which nothing of its server's is
+    /// to be told from.
+    pub(super) fn answered_at(deadline: Instant, shutdown: Shutdown, ids: Vec<Id>) -> Self {
+        Self { last: Some(Last::NoAnswer(ids)), ..Self::new(Until::Due(deadline), shutdown) }
     }
 
     /// Ends an exchange when the process ends.
@@ -54,7 +69,7 @@ impl Ends {
             "\ndata: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"resultType\":\"complete\",\"_meta\":{{\"{}\":{id}}}}}}}\n\n",
             meta::SUBSCRIPTION_ID
         );
-        Self { last: Some(Bytes::from(last)), ..Self::new(Until::Drain, shutdown) }
+        Self { last: Some(Last::Graceful(Bytes::from(last))), ..Self::new(Until::Drain, shutdown) }
     }
 
     /// Ends a legacy client's own stream when the proxy drains, without a word: that era has none, and the client comes
@@ -66,6 +81,31 @@ impl Ends {
     /// How long it takes, once the drain has begun, until another process may be there to come to.
     pub(super) fn absence(&self) -> Duration {
         self.shutdown.grace() + Duration::from_secs(2)
+    }
+
+    /// Whether there will be a last word.
+    pub(super) fn has_last(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// The last word, as events.
+    pub(super) fn take_last(&mut self) -> Option<Bytes> {
+        Some(match self.last.take()? {
+            Last::Graceful(events) => events,
+            Last::NoAnswer(ids) => {
+                let told = if self.shutdown.is_cut() {
+                    Fault::cut_short()
+                } else {
+                    Fault::new(FaultKind::Timeout, "the upstream server did not answer in time")
+                };
+                let mut events = BytesMut::from(&b"\n"[..]);
+                for id in ids {
+                    let error = jsonrpc::error(Some(&id), code::INTERNAL_ERROR, &told.text, None);
+                    sse::encode_data(&mut events, &[error]);
+                }
+                events.freeze()
+            }
+        })
     }
 
     fn new(until: Until, shutdown: Shutdown) -> Self {

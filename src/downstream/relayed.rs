@@ -56,14 +56,14 @@ impl Quiet {
             self.keep_alive.reset();
             if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
                 self.between = data.last().map_or(self.between, |last| *last == b'\n');
-                if ends.last.is_some() {
+                if ends.has_last() {
                     self.half.feed(data);
                 }
             }
             return Poll::Ready(frame.map_or(Next::End, Next::Frame));
         }
         if ends.poll(cx).is_ready() {
-            return Poll::Ready(match ends.last.take().filter(|_| self.half.is_clean()) {
+            return Poll::Ready(match ends.take_last().filter(|_| self.half.is_clean()) {
                 Some(last) => Next::Last(last),
                 None if ends.quiet => Next::End,
                 None => Next::Frame(Err(Overdue.into())),

@@ -63,6 +63,11 @@ impl Places {
         }
     }
 
+    /// How many are being freed.
+    pub(in crate::upstream) fn being_freed(&self) -> usize {
+        self.ending.load(Ordering::Acquire)
+    }
+
     /// From now on the place counts as one that is being freed.
     pub(in crate::upstream) fn ending(&self, place: Place) -> Ending {
         self.ending.fetch_add(1, Ordering::AcqRel);

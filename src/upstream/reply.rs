@@ -39,6 +39,13 @@ pub enum UpstreamBody {
     Held(Held),
 }
 
+impl UpstreamBody {
+    /// Whether it is put together of whole messages, as a channel gives them.
+    pub fn is_of_channel(&self) -> bool {
+        matches!(self, UpstreamBody::Streaming(Body::Channel(_)))
+    }
+}
+
 #[allow(clippy::large_enum_variant, reason = "lives for one match")]
 pub(super) enum Reply {
     Messages(Messages),

@@ -122,6 +122,12 @@ impl Inner {
             _ if matches!(response.body(), UpstreamBody::Held(_)) => {
                 Ends::after_last_words(self.shutdown.clone())
             }
+            Carries::Request(id) if response.body().is_of_channel() => {
+                Ends::answered_at(deadline, self.shutdown.clone(), vec![id.clone()])
+            }
+            Carries::Batch(ids) if response.body().is_of_channel() => {
+                Ends::answered_at(deadline, self.shutdown.clone(), ids.clone())
+            }
             Carries::Stream
             | Carries::Initialize(_)
             | Carries::Request(_)

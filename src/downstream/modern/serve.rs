@@ -151,6 +151,9 @@ impl Inner {
         // A subscription lives until either side ends it, or the proxy drains; every other answer is due in time.
         let ends = match method {
             Method::Listen => Ends::drain(self.shutdown.clone(), &id),
+            _ if response.body().is_of_channel() => {
+                Ends::answered_at(deadline, self.shutdown.clone(), vec![id])
+            }
             _ => Ends::at(deadline, self.shutdown.clone()),
         };
         respond::relayed(response, self.timeouts.keep_alive, ends)

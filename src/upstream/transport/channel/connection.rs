@@ -30,7 +30,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use tokio::time::{Duration, Instant};
+use tokio::time::{Duration, Instant, timeout};
 
 /// What a probe is sent under: unlike any id of ours or of a client's, since the channel may become a legacy client's own.
 const PROBE: &str = "\"mcp-janus-probe\"";
@@ -130,6 +130,7 @@ impl Connection {
         request: &Request,
         headers: &HeaderMap,
     ) -> Result<Answered, NoAnswer> {
+        let what;
         let (head, line) = {
             let mut state = self.lock();
             if let Mode::Legacy(_) = state.mode {
@@ -142,6 +143,7 @@ impl Connection {
                 state.mode = Mode::Modern;
             }
             state.serial += 1;
+            what = if probes { What::Probe } else { What::Modern };
             let id = if probes { probe_id() } else { Id::number(state.serial) };
             let (line, token) = rename::request(request, &id);
             let asked = Asked {
@@ -159,7 +161,7 @@ impl Connection {
             };
             (self.expect(&mut state, vec![(id.raw().clone(), asked)])?, line)
         };
-        self.exchange(head, line, headers, What::Modern).await
+        self.exchange(head, line, headers, what).await
     }
 
     /// Sends a legacy request as it is: its id is unlike those of all others in this channel.
@@ -236,12 +238,15 @@ impl Connection {
             let mut state = self.lock();
             match state.remove(&key(id)) {
                 Some(waiting) => waiting.tail.without_answer(),
+                None if state.never_sent(&key(id)) => return Ok(()),
                 // It has its answer, or never was: the server need not hear of it (C23).
                 None if state.mode == Mode::Legacy(Speaker::Client) => return Ok(()),
                 None => {}
             }
         }
-        self.say(Payload::from(notification.text.clone()), headers).await
+        // Of use at once or not at all.
+        self.tell(Payload::from(notification.text.clone()));
+        Ok(())
     }
 
     /// Hands one message over as it is.
@@ -438,7 +443,17 @@ impl Connection {
             Kind::Process => {
                 self.say(line, headers).await?;
                 head.sent();
-                head.next().await
+                match what {
+                    What::Initialize | What::Probe => head.next().await,
+                    // A call that is silent has the head of an event stream in time, so that it can be kept alive (C16).
+                    What::Modern | What::Legacy => match timeout(self.setting.room.hold, head.next()).await {
+                        Ok(step) => step,
+                        Err(_) => {
+                            let response = event_stream(ChannelBody::events(None, head));
+                            return Ok(Answered { response, error: false });
+                        }
+                    },
+                }
             }
             Kind::EventStream => self.beside(&mut head, line, headers).await?,
         };
@@ -476,6 +491,8 @@ impl Connection {
         line: Payload,
         headers: &HeaderMap,
     ) -> Result<Step, NoAnswer> {
+        // As far as anybody can tell: a server may answer a POST only when the call is over.
+        head.sent();
         let (connection, headers) = (self.clone(), headers.clone());
         let mut said = Box::pin(async move { connection.say(line, &headers).await });
         let step = tokio::select! {
@@ -483,11 +500,9 @@ impl Connection {
             step = head.next() => step,
             said = &mut said => {
                 said?;
-                head.sent();
                 return Ok(head.next().await);
             }
         };
-        head.sent();
         match &step {
             // The server may have refused the message and with it the session, which says that the message did not run.
             Step::Lost(..) => said.await?,
@@ -507,10 +522,13 @@ impl Connection {
                 return;
             }
             let modern = state.mode == Mode::Modern && state.place.is_some();
-            // What was never handed over is not cancelled either.
-            state
-                .remove(key)
-                .filter(|waiting| modern && waiting.asked.sort != Sort::Probe && waiting.tail.was_sent())
+            let waiting = state.remove(key);
+            // What was never handed over is not cancelled either, whoever would say so.
+            let sent = waiting.as_ref().is_some_and(|waiting| waiting.tail.was_sent());
+            if !sent && !modern {
+                state.was_not_sent(key, self.setting.room);
+            }
+            waiting.filter(|waiting| modern && sent && waiting.asked.sort != Sort::Probe)
         };
         if let Some(waiting) = cancelled {
             self.tell(rename::cancelled(&waiting.asked.id, None));
@@ -540,6 +558,7 @@ fn probe_id() -> Id {
 /// What a request is, for what its error would be over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
+    Probe,
     Modern,
     Initialize,
     Legacy,

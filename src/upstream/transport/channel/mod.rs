@@ -46,6 +46,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use slots::Slots;
 use starts::Starts;
 use std::pin::pin;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -79,6 +80,8 @@ pub struct Host {
     farewell: Duration,
     idle: Duration,
     max: usize,
+    /// Those who look for a place.
+    looking: AtomicUsize,
     starts: Starts,
     /// What session ids of this host begin with.
     mark: String,
@@ -119,6 +122,7 @@ impl Host {
             farewell: settings.timeouts.stop * 3,
             idle: settings.session.idle,
             max,
+            looking: AtomicUsize::new(0),
             starts: Starts::default(),
             // Told apart from ids of the server's own by it; not what makes one unguessable.
             mark: unguessable().map_or_else(|_| "janus.".to_owned(), |mark| format!("{mark}.")),

@@ -20,6 +20,7 @@ use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue, Response};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -133,20 +134,41 @@ impl Host {
             Kind::Process => UpstreamLimit::Processes,
             Kind::EventStream => UpstreamLimit::Sessions,
         });
+        // Of those that are being freed each is somebody's already; who comes beyond that has another one ended.
+        let before = self.looking.fetch_add(1, Ordering::AcqRel);
+        let _looking = Looking(&self.looking);
+        if before >= self.setting.places.being_freed() {
+            self.make_room();
+        }
         if let Some(place) = self.setting.places.take_freed(self.farewell).await {
             return Ok(place);
         }
-        let idle = self.all().into_iter().filter_map(|channel| Some((channel.idle()?, channel)));
-        let mut idle: Vec<_> = idle.collect();
-        idle.sort_by_key(|(since, _)| *since);
-        // Of those who look for room at once each ends another.
-        let ended = idle.iter().rev().any(|(_, channel)| channel.end_if_idle(Duration::ZERO));
-        if ended && let Some(place) = self.setting.places.take_freed(self.farewell).await {
+        if self.make_room()
+            && let Some(place) = self.setting.places.take_freed(self.farewell).await
+        {
             return Ok(place);
         }
         let limit = self.max;
         tracing::warn!(upstream = %self.setting.upstream, limit, "all processes or streams of the server are in use");
         Err(SendError::Full { limit })
+    }
+
+    /// Ends the channel that has been idle longest; whether there was one.
+    fn make_room(&self) -> bool {
+        let idle = self.all().into_iter().filter_map(|channel| Some((channel.idle()?, channel)));
+        let mut idle: Vec<_> = idle.collect();
+        idle.sort_by_key(|(since, _)| *since);
+        // Of those who look for room at once each ends another.
+        idle.iter().rev().any(|(_, channel)| channel.end_if_idle(Duration::ZERO))
+    }
+}
+
+/// One who looks for a place.
+struct Looking<'a>(&'a AtomicUsize);
+
+impl Drop for Looking<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

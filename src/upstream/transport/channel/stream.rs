@@ -13,16 +13,19 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use crate::wire::json::Span;
 use crate::wire::jsonrpc::{self, Id, code};
 use crate::wire::sse;
 
-/// How much may wait in one queue: `limits.events` and `limits.event_bytes`.
+/// How much may wait in one queue, and for how long: `limits.events`, `limits.event_bytes` and `timeouts.hold`.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     pub events: usize,
     pub bytes: usize,
+    /// How long the head of a response waits for the first message (B11).
+    pub hold: Duration,
 }
 
 /// Why an answer will not come.

@@ -12,8 +12,11 @@ use futures_util::FutureExt;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::io::AsyncReadExt;
-use tokio::task::unconstrained;
+use tokio::task::{unconstrained, yield_now};
 use tokio_util::sync::CancellationToken;
+
+/// So many lines at once: then whoever waits for them has a turn, so that a burst is not too much for a reader who keeps up.
+const BURST: usize = 16;
 
 /// How often what is there already is read after it has been enough: more than a pipe holds, and yet an end.
 const LAST_READS: usize = 64;
@@ -31,23 +34,28 @@ pub(super) async fn read(mut stdout: Reads, limit: usize, inbox: Arc<dyn Inbox>,
         if !read.is_ok_and(|count| count > 0) {
             break;
         }
-        give(&mut lines, &*inbox);
+        give(&mut lines, &*inbox).await;
     }
     for _ in 0..LAST_READS {
         let read = unconstrained(stdout.read_buf(lines.room())).now_or_never();
         if !read.is_some_and(|read| read.is_ok_and(|count| count > 0)) {
             break;
         }
-        give(&mut lines, &*inbox);
+        give(&mut lines, &*inbox).await;
     }
     if let Some(line) = lines.last() {
         give_one(line, &*inbox);
     }
 }
 
-fn give(lines: &mut Lines, inbox: &dyn Inbox) {
+async fn give(lines: &mut Lines, inbox: &dyn Inbox) {
+    let mut given = 0;
     while let Some(line) = lines.next() {
         give_one(line, inbox);
+        given += 1;
+        if given % BURST == 0 {
+            yield_now().await;
+        }
     }
 }
 

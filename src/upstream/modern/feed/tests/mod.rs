@@ -41,7 +41,7 @@ impl Stage {
         let asking = Arc::new(Asking::new().unwrap());
         let ways =
             Ways { dial: Arc::new(Pipes { size: 1 << 16, ends }), launch: Arc::new(Processes::default()) };
-        let room = Room { events: 16, bytes: 1 << 16 };
+        let room = Room { events: 16, bytes: 1 << 16, hold: PATIENCE };
         let shared = Shared::new(settings, limits, ways, asking, room, shutdown.clone(), metrics).unwrap();
         let changed = Arc::new(Mutex::new(Vec::new()));
         let seen = changed.clone();

@@ -124,6 +124,10 @@ impl Connection {
         };
         let text = match &waiting.asked.caller {
             Some(caller) => rename::response(&answer, caller, waiting.asked.sort == Sort::Listen).to_bytes(),
+            // The server has spelled it in another way.
+            None if answer.id.is_some_and(|id| id.of(&answer.text) != waiting.asked.id.raw()) => {
+                rename::response(&answer, &waiting.asked.id, false).to_bytes()
+            }
             None => answer.text,
         };
         waiting.tail.answer(text, Standing { error });
@@ -243,8 +247,9 @@ impl Connection {
                 return self.tell(early(request));
             }
             Mode::Legacy(_) => {
-                let heard = state.told.as_ref().is_some_and(Tail::is_read)
-                    || state.mode == Mode::Legacy(Speaker::Client) && !state.pending.is_empty();
+                // The pool's sessions have no other answer to it, and this one waits for nobody.
+                let heard = state.mode == Mode::Legacy(Speaker::Client)
+                    && (state.told.as_ref().is_some_and(Tail::is_read) || !state.pending.is_empty());
                 if request.method == "ping" && !heard {
                     drop(state);
                     return self.tell(pong(&request.id));

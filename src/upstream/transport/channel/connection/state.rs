@@ -3,7 +3,6 @@
 //! Owns the tables alone: by what a request is found, and what goes with it when it goes. Whoever changes them holds the lock
 //! (`Connection`), and lets it go before anything is sent. Rules: A14.2-A14.4; cases C17, C20.
 
-use super::super::super::http::Speaker;
 use super::super::rename::Token;
 use super::super::stream::{Lost, Room, Tail};
 use super::Mode;
@@ -25,6 +24,8 @@ pub(super) struct State {
     pub(super) tokens: HashMap<Bytes, Bytes>,
     /// Tokens of tasks, which go on after their calls.
     pub(super) tasks: VecDeque<Bytes>,
+    /// Keys of requests that were given up before they were handed over.
+    pub(super) unsent: VecDeque<Bytes>,
     pub(super) serial: u64,
     /// The stream of the session.
     pub(super) told: Option<Tail>,
@@ -101,6 +102,7 @@ impl State {
             pending: HashMap::new(),
             tokens: HashMap::new(),
             tasks: VecDeque::new(),
+            unsent: VecDeque::new(),
             serial: 0,
             told: None,
             early: VecDeque::new(),
@@ -130,24 +132,30 @@ impl State {
         Some(waiting)
     }
 
-    /// The request that an answer of this id is for. Numbers of ours are unambiguous as texts too (C17).
-    pub(super) fn answered_under(&mut self, id: &Bytes) -> Option<Waiting> {
-        let waiting = self.remove(id);
-        if waiting.is_some() || self.mode == Mode::Legacy(Speaker::Client) {
-            return waiting;
+    pub(super) fn was_not_sent(&mut self, key: &Bytes, room: Room) {
+        if self.unsent.len() >= room.events {
+            self.unsent.pop_front();
         }
-        self.remove(&number(id)?)
+        self.unsent.push_back(key.clone());
+    }
+
+    /// Whether the request was given up before it was handed over; said once.
+    pub(super) fn never_sent(&mut self, key: &Bytes) -> bool {
+        let at = self.unsent.iter().position(|other| other == key);
+        at.is_some_and(|at| self.unsent.remove(at).is_some())
+    }
+
+    /// The request that an answer of this id is for. Where no request has just that id, one that has it in the other type is
+    /// meant (C17).
+    pub(super) fn answered_under(&mut self, id: &Bytes) -> Option<Waiting> {
+        self.remove(id).or_else(|| self.remove(&other_type(id)?))
     }
 
     /// The request of this progress token, likewise.
     pub(super) fn of_token(&self, token: &[u8]) -> Option<&Waiting> {
         let find = |token: &Bytes| self.tokens.get(token).and_then(|id| self.pending.get(id));
         let token = key(token);
-        let waiting = find(&token);
-        if waiting.is_some() || self.mode == Mode::Legacy(Speaker::Client) {
-            return waiting;
-        }
-        number(&token).and_then(|token| find(&token))
+        find(&token).or_else(|| find(&other_type(&token)?))
     }
 
     /// The only request that waits.
@@ -197,10 +205,15 @@ pub(super) fn own(state: &mut State, request: &Request, room: Room) -> (Bytes, A
     (key(request.id.raw()), asked)
 }
 
-/// A number that was written as a string.
-fn number(text: &[u8]) -> Option<Bytes> {
-    let digits = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""))?;
-    digits.iter().all(u8::is_ascii_digit).then(|| Bytes::copy_from_slice(digits))
+/// A number that was written as a string, and the reverse.
+fn other_type(text: &[u8]) -> Option<Bytes> {
+    let quoted = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
+    let digits = quoted.unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    is_number.then(|| match quoted {
+        Some(digits) => Bytes::copy_from_slice(digits),
+        None => [b"\"", digits, b"\""].concat().into(),
+    })
 }
 
 /// What an id or a token is found by: strings by what they say, however it is spelled.
