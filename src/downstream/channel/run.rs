@@ -3,7 +3,7 @@
 //! Owns the one loop of a channel: what is read is begun, what is under way goes on, nothing is read that there is no room for. A
 //! request that finds none waits a moment, in which answers and cancellations behind it wait too, and is then refused; unless
 //! the client does not read what it is told, in which case it has to wait for itself. Owns the drain too: no new requests, and
-//! the end with the last one that runs. Rules: A14.7; architecture, invariant 5.
+//! the end with the last one that runs. Sessions that nobody wants are ended beside it all. Rules: A14.7; architecture, invariant 5.
 
 use super::sort::{Item, What};
 use super::{Channel, Inbound, WAITING};
