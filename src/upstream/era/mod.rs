@@ -265,6 +265,8 @@ async fn examine(shared: &Shared, legacy: &Arc<Legacy>, call: &Call) -> (Finding
             // It was slow to start, and has answered since (C38); one that has initialized too is both.
             _ if probe::late(shared).is_some_and(|probed| probed.is_modern()) => Ok(Era::Modern),
             Ok(_) => Ok(Era::Legacy),
+            // It was too slow for the probe, and says so now.
+            Err(open) if open.offers_modern => Ok(Era::Modern),
             // Where the probe was refused for its credential, that refusal is the caller's answer (C34c).
             Err(open) => Err(otherwise.unwrap_or_else(|| compound(&finding, open.fault))),
         },

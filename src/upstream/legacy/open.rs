@@ -19,9 +19,9 @@ use crate::translate::discover::{self, Initialized};
 use crate::translate::question::Question;
 use crate::wire::headers;
 use crate::wire::json::Kind;
-use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Request, Response};
+use crate::wire::jsonrpc::{self, Message, Reply as RpcReply, Request, Response, code};
 use crate::wire::payload::Payload;
-use crate::wire::version::LegacyRevision;
+use crate::wire::version::{LegacyRevision, MODERN};
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
@@ -35,11 +35,13 @@ pub struct OpenFault {
     pub fault: Fault,
     /// The server itself refused to initialize, as one does that has become modern (C39a, A15.5).
     pub refused: bool,
+    /// It did so with -32022, and names a modern version: it is a modern one (A15.1).
+    pub offers_modern: bool,
 }
 
 impl From<Fault> for OpenFault {
     fn from(fault: Fault) -> Self {
-        Self { fault, refused: false }
+        Self { fault, refused: false, offers_modern: false }
     }
 }
 
@@ -189,7 +191,7 @@ async fn greet<'a>(
                 Fault::bad_gateway("the upstream server accepted `initialize` without answering it").into()
             );
         }
-        Reply::Refused(refusal) => return Err(refused(&refusal)),
+        Reply::Refused(refusal) => return Err(refused(shared, &refusal)),
     };
     let initialized = match &answer.reply {
         RpcReply::Result(body) => Initialized::read(&answer, body),
@@ -201,6 +203,7 @@ async fn greet<'a>(
                     error.code
                 )),
                 refused: true,
+                offers_modern: offers_modern(shared, &answer),
             });
         }
     };
@@ -307,11 +310,19 @@ fn early(shared: &Shared, opener: &Opener, asked: &Request) -> Payload {
     }
 }
 
-fn refused(refusal: &Refusal) -> OpenFault {
+fn refused(shared: &Shared, refusal: &Refusal) -> OpenFault {
     // Credentials, rate limits and the like say nothing of eras (A15.6).
     let refused =
         refusal.status.is_client_error() && !matches!(refusal.status.as_u16(), 401 | 403 | 407 | 421 | 429);
-    OpenFault { fault: refusal.fault("`initialize`"), refused }
+    let offers_modern = refusal.answer.as_ref().is_some_and(|answer| offers_modern(shared, answer));
+    OpenFault { fault: refusal.fault("`initialize`"), refused, offers_modern }
+}
+
+fn offers_modern(shared: &Shared, answer: &Response) -> bool {
+    let RpcReply::Error(error) = &answer.reply else { return false };
+    error.code == code::UNSUPPORTED_PROTOCOL_VERSION
+        && discover::supported_versions(&answer.text, error.data, shared.limits)
+            .is_some_and(|versions| versions.iter().any(|version| version == MODERN))
 }
 
 /// The raw `clientInfo` of a request as the session's own (A9.1).

@@ -184,8 +184,11 @@ struct Unclaimed<'a> {
 
 impl Drop for Unclaimed<'_> {
     fn drop(&mut self) {
-        if !self.claimed && !(self.channel.is_given_back() && self.host.modern.put(self.owner, &self.channel))
-        {
+        if self.claimed {
+            return;
+        }
+        let put = self.channel.is_given_back() && self.host.modern.put(self.owner, &self.channel);
+        if !put {
             self.channel.end();
         }
     }
