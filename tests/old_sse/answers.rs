@@ -40,7 +40,7 @@ async fn c20_parallel_calls_of_one_id_get_their_own_answers() {
         let net = Net::new();
         let up = server.start(&net);
         let proxy = Proxy::of_old_sse(&net, "").await;
-        let token = |n: u64| if n % 2 == 0 { "even" } else { "odd" };
+        let token = |n: u64| if n.is_multiple_of(2) { "even" } else { "odd" };
         let calls: Vec<_> = (0..30)
             .map(|n| proxy.spawn(&call("echo", &format!(r#"{{"n":{n}}}"#)).id("1").bearer(token(n))))
             .collect();
@@ -65,11 +65,10 @@ async fn c20_parallel_calls_of_one_id_get_their_own_answers() {
 
 #[tokio::test(start_paused = true)]
 async fn progress_comes_before_the_result() {
-    for (style, server) in styles(&LegacyServer::new()).into_iter().take(2) {
+    for (style, _) in styles(&LegacyServer::new()).into_iter().take(2) {
         let (net, calls) = (Net::new(), Calls::new());
-        let mut server = server;
         let inner = calls.of(LegacyServer::new());
-        server = match style {
+        let server = match style {
             "202 and the stream" => OldSseServer::new(&inner),
             _ => OldSseServer::new(&inner).late(),
         };
