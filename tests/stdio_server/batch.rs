@@ -146,3 +146,26 @@ async fn one_bad_answer_costs_no_other() {
         }
     }
 }
+
+/// An array of thousands: answered or refused without holding up the process's other answers, and a doubled id in it is found.
+#[tokio::test(start_paused = true)]
+async fn an_array_of_thousands() {
+    let stage = Stage::legacy_of(server(), "").await;
+    let user = User::begin(&stage.proxy, "2025-03-26").await;
+    let one = |n: usize| format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"ping"}}"#);
+    let began = std::time::Instant::now();
+    for doubled in [false, true] {
+        let mut all: Vec<_> = (0..10_000).map(one).collect();
+        if doubled {
+            all.push(one(0));
+        }
+        let answer = stage.proxy.open(&user.old.raw(&format!("[{}]", all.join(",")))).await;
+        assert!([200, 400, 413].contains(&answer.status), "{}", answer.status);
+        if answer.status == 200 && answer.is_stream() {
+            let (messages, broken) = answer.rest().await;
+            assert!(!broken && (messages.len() == 10_000 || doubled), "{} answers", messages.len());
+        }
+        user.list("ping").await;
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+}

@@ -207,3 +207,51 @@ async fn c20_at_random() {
         }
     }
 }
+
+/// C17 for a legacy client's own session: a program that gives every id back as the other JSON type, `initialize` among them.
+#[tokio::test(start_paused = true)]
+async fn c17_a_legacy_client_gets_its_own_ids_back() {
+    let turned = |raw: &str| match raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) {
+        Some(text) => text.to_owned(),
+        None => format!("\"{raw}\""),
+    };
+    let stage = crate::stage::scripted("", move |mut child: crate::support::Child| async move {
+        while let Some(line) = child.line().await {
+            let (id, method) = (rpc::id(line.as_bytes()), rpc::method(line.as_bytes()).unwrap_or_default());
+            let Some(id) = id else { continue };
+            let answer = match method.as_str() {
+                "server/discover" => rpc::error_message(&turned(&id), crate::stage::UNKNOWN),
+                "initialize" => {
+                    rpc::result_message(&turned(&id), &crate::stage::legacy_server().initialize_result())
+                }
+                _ => rpc::result_message(&turned(&id), &format!(r#"{{"content":[],"of":{id}}}"#)),
+            };
+            child.say(&answer);
+        }
+        0
+    })
+    .await;
+    let user = stage.user().await;
+    for id in ["1", "0", "-3", "\"7\"", "\"0\""] {
+        let done = stage.send(&user.old.call("t", "{}").id(id)).await;
+        assert_eq!(rpc::id(done.raw.as_bytes()).as_deref(), Some(id), "{}", done.raw);
+        assert_eq!(done.result()["of"].to_string(), id);
+    }
+}
+
+/// With both in flight nothing is turned: each answer is that of the id it has.
+#[tokio::test(start_paused = true)]
+async fn c17_what_is_in_flight_in_both_types_is_told_apart() {
+    let stage = Stage::legacy("").await;
+    let user = stage.user().await;
+    let (number, one) = stage.start(&user, &user.old.call("t", "{}").id("1")).await;
+    let (text, two) = stage.start(&user, &user.old.call("t", "{}").id("\"1\"")).await;
+    let child = stage.child(1).await;
+    for (call, name) in [(&two, "text"), (&one, "number")] {
+        let result = format!(r#"{{"content":[{{"type":"text","text":"{name}"}}]}}"#);
+        child.say(&rpc::result_message(&call.seen.id(), &result));
+        pass(10).await;
+    }
+    assert_eq!(opened(number).await.result().await["content"][0]["text"], "number");
+    assert_eq!(opened(text).await.result().await["content"][0]["text"], "text");
+}

@@ -132,3 +132,72 @@ async fn a_cancellation_that_is_given_up_half_way() {
     assert!(answered || stage.cancelled().contains(&call.id()) || stream.messages().is_empty());
     assert!(user.lives().await);
 }
+
+/// Calls that are over let go of what they brought: what comes after them finds room at once, however long the process read
+/// nothing, and none of them is run.
+#[tokio::test(start_paused = true)]
+async fn calls_that_are_over_leave_the_queue() {
+    for modern in [false, true] {
+        let lines = "[upstream.up.timeouts]\nrequest = \"2s\"\n";
+        let stage = if modern { Stage::modern(lines).await } else { Stage::legacy(lines).await };
+        let gate = gated(&stage, if modern { 1 } else { 3 });
+        for round in 0..3 {
+            let all: Vec<_> = (0..5)
+                .map(|n| stage.run(&call("t", &format!(r#"{{"n":{n},"s":"{}"}}"#, "z".repeat(3 * MIB)))))
+                .collect();
+            let began = Instant::now();
+            for client in all {
+                assert_eq!(done(client).await.code(), -32603);
+            }
+            assert!(began.elapsed().as_secs() <= 3, "modern: {modern}, round {round}: {:?}", began.elapsed());
+        }
+        gate.add_permits(1_000);
+        let client = stage.run(&plain(100));
+        let call = stage.calls.marked(100).await;
+        if modern {
+            call.completes("done")
+        } else {
+            call.finish("done")
+        }
+        ends_with(&done(client).await, "done");
+        // Of fifteen at most what was on the pipe or in its queue by then.
+        assert!(stage.calls.all().len() <= 3, "modern: {modern}: {} calls", stage.calls.all().len());
+    }
+}
+
+/// An array of which a part has been handed over when the process dies: it may have run, so every request of it has an error
+/// of its own, and nobody is told that the session was not known (invariant 3).
+#[tokio::test(start_paused = true)]
+async fn half_an_array_is_not_refused_as_a_whole() {
+    for end in ["dies", "closes its output"] {
+        let net = crate::support::Net::new();
+        let up = crate::stage::legacy_server().version("2025-03-26").start_program(&net, "server");
+        let stage = Stage::before(net, up, crate::support::Calls::new(), "").await;
+        gated(&stage, 3);
+        let user = User::begin(&stage.proxy, "2025-03-26").await;
+        let text = "z".repeat(8 * 1024);
+        let one = |n: usize| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{{"name":"t","arguments":{{"s":"{text}"}}}}}}"#
+            )
+        };
+        let all: Vec<_> = (0..300).map(one).collect();
+        let client = stage.run(&user.old.raw(&format!("[{}]", all.join(","))));
+        pass(1_000).await;
+        assert!(!client.is_finished(), "it does not fit into the pipe");
+        match end {
+            "dies" => stage.child(1).await.dies(),
+            _ => stage.child(1).await.close_output(),
+        }
+        let done = done(client).await;
+        assert_eq!(done.status, 200, "{end}: {}", done.raw);
+        let mut answers = match &done.message {
+            crate::support::Value::Array(all) => all.clone(),
+            one => done.before.iter().cloned().chain([one.clone()]).collect(),
+        };
+        answers.sort_by_key(|one| one["id"].as_u64());
+        let ids: Vec<_> = answers.iter().filter_map(|one| one["id"].as_u64()).collect();
+        assert_eq!(ids, (0..300).collect::<Vec<_>>(), "{end}: each once");
+        assert!(answers.iter().all(|one| one["error"]["code"] == -32603), "{end}");
+    }
+}
