@@ -199,3 +199,67 @@ async fn c40_the_first_call_ever_runs_at_most_once() {
         assert_eq!(stage.calls.all().len(), 1, "{how}");
     }
 }
+
+/// A modern program that answers no probe in time, or none at all, and says what it is in answer to `initialize`: that is a
+/// verdict (A15.3), and the call that was waiting is served.
+#[tokio::test(start_paused = true)]
+async fn a15_3_a_modern_program_that_refuses_initialize_is_modern() {
+    for slow in [Some(12_000), None] {
+        let (net, calls) = (crate::support::Net::new(), crate::support::Calls::new());
+        let result = crate::support::modern::complete(
+            "server/discover",
+            r#""supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}"#,
+        );
+        let server = calls.of_modern(crate::support::ModernServer::full()).on(
+            "server/discover",
+            move |seen: Arc<Seen>, reply: Reply| {
+                let result = result.clone();
+                async move {
+                    match slow {
+                        Some(millis) => pass(millis).await,
+                        None => return reply.never().await,
+                    }
+                    reply.result(&seen, &result).await;
+                }
+            },
+        );
+        let up = server.start_program(&net, "server");
+        let stage = Stage::before(net, up, calls, "").await;
+        for n in 1..3 {
+            let begun = stage.begin(&call("echo", "{}").bearer(&n.to_string())).await;
+            begun.call.completes("done");
+            ends_with(&begun.done().await, "done");
+            assert_eq!(stage.calls.all().len(), n, "run once");
+        }
+        let briefs = stage.up.briefs();
+        let count = |method: &str| briefs.iter().filter(|brief| *brief == method).count();
+        assert_eq!(
+            (count("server/discover"), count("initialize")),
+            (1, 1),
+            "{slow:?}: found out once: {briefs:?}"
+        );
+        stage.nothing_is_left().await;
+    }
+}
+
+/// The same where a legacy client is the first to come: it is bridged.
+#[tokio::test(start_paused = true)]
+async fn a15_3_for_a_legacy_client() {
+    let (net, calls) = (crate::support::Net::new(), crate::support::Calls::new());
+    let server = calls.of_modern(crate::support::ModernServer::full()).on(
+        "server/discover",
+        |seen: Arc<Seen>, reply: Reply| async move {
+            // What is asked for later, when its kind is known, is answered.
+            pass(12_000).await;
+            let members = r#""supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}"#;
+            reply.result(&seen, &crate::support::modern::complete("server/discover", members)).await;
+        },
+    );
+    let up = server.start_program(&net, "server");
+    let stage = Stage::before(net, up, calls, "").await;
+    let user = stage.user().await;
+    user.list("tools/list").await;
+    let (opening, call) = stage.start(&user, &user.old.call("t", "{}")).await;
+    call.completes("done");
+    assert_eq!(crate::stage::opened(opening).await.result().await["content"][0]["text"], "done");
+}
