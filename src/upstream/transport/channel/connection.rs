@@ -1,4 +1,5 @@
-//! One channel, and the requests that wait in it for their answers: `state` is what is known of them, `inbox` what comes.
+//! One channel, and the requests that wait in it for their answers: `state` is what is known of them, `exchange` what becomes of
+//! one, `inbox` what comes.
 //!
 //! Owns whose a message is that comes in it: an answer by its id, progress by its token, what a subscription tells by the
 //! subscription's id; all else goes to the stream of the session, or, where a legacy client has none open, to the newest of its
@@ -6,8 +7,13 @@
 //! nothing of each other. Does not own which channel a request goes to, nor when a channel ends (`mod`).
 //! Rules: A2.2, A14.2-A14.4, A14.9, B8.3, B14, B15, B17; cases C20, C21, C23, C53.
 
+mod exchange;
 mod inbox;
 mod state;
+
+pub use exchange::Unanswered;
+pub(super) use exchange::{Answered, NoAnswer, accepted};
+use exchange::{What, event_stream};
 
 use state::{Asked, Sort, State, Waiting, key, own};
 
@@ -16,21 +22,19 @@ use super::super::error::SendError;
 use super::super::http::Speaker;
 use super::super::pipe::{Pipe, Trouble};
 use super::rename::{self, Addressee};
-use super::stream::{ChannelBody, Head, Lost, Room, Standing, Step, Tail, queue};
+use super::stream::{ChannelBody, Head, Lost, Room, Tail, queue};
 use super::{Host, Kind};
 use crate::telemetry::metrics::UpstreamMetrics;
 use crate::upstream::places::{Place, Places};
-use crate::wire::headers::{EVENT_STREAM, JSON};
 use crate::wire::json::Limits;
-use crate::wire::jsonrpc::{Id, Message, Notification, Request, code};
+use crate::wire::jsonrpc::{Id, Message, Notification, Request};
 use crate::wire::meta;
 use crate::wire::payload::Payload;
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, Response};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use tokio::time::{Duration, Instant, timeout};
+use tokio::time::{Duration, Instant};
 
 /// What a probe is sent under: unlike any id of ours or of a client's, since the channel may become a legacy client's own.
 const PROBE: &str = "\"mcp-janus-probe\"";
@@ -84,32 +88,6 @@ struct Listens(Arc<Connection>);
 impl Drop for Listens {
     fn drop(&mut self) {
         self.0.lock().used = Instant::now();
-    }
-}
-
-/// What became of a request.
-pub(super) struct Answered {
-    pub(super) response: Response<Body>,
-    /// The answer is an error.
-    pub(super) error: bool,
-}
-
-/// Why there is no answer.
-pub(super) enum NoAnswer {
-    /// The channel was over before the request was in it.
-    Over,
-    /// Another request of the same id waits (C20).
-    Duplicate,
-    Send(SendError),
-    Refused(Box<Response<Body>>),
-}
-
-impl From<Trouble> for NoAnswer {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Send(error) => NoAnswer::Send(error),
-            Trouble::Refused(response) => NoAnswer::Refused(response),
-        }
     }
 }
 
@@ -431,88 +409,6 @@ impl Connection {
         Ok(head)
     }
 
-    /// Hands a request over and waits for what comes first.
-    async fn exchange(
-        self: &Arc<Self>,
-        mut head: Head,
-        line: Payload,
-        headers: &HeaderMap,
-        what: What,
-    ) -> Result<Answered, NoAnswer> {
-        let first = match self.setting.kind {
-            Kind::Process => {
-                self.say(line, headers).await?;
-                head.sent();
-                match what {
-                    What::Initialize | What::Probe => head.next().await,
-                    // A call that is silent has the head of an event stream in time, so that it can be kept alive (C16).
-                    What::Modern | What::Legacy => match timeout(self.setting.room.hold, head.next()).await {
-                        Ok(step) => step,
-                        Err(_) => {
-                            let response = event_stream(ChannelBody::events(None, head));
-                            return Ok(Answered { response, error: false });
-                        }
-                    },
-                }
-            }
-            Kind::EventStream => self.beside(&mut head, line, headers).await?,
-        };
-        match first {
-            Step::Message(text) => match head.whole() {
-                Some(Standing { error }) => {
-                    let mut response = Response::new(Body::Channel(ChannelBody::whole(text)));
-                    *response.status_mut() = error.map_or(StatusCode::OK, |code| status(code, what));
-                    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-                    Ok(Answered { response, error: error.is_some() })
-                }
-                None => {
-                    let response = event_stream(ChannelBody::events(Some(text), head));
-                    Ok(Answered { response, error: false })
-                }
-            },
-            // It was cancelled in words.
-            Step::Done => {
-                let mut response = accepted();
-                response.extensions_mut().insert(Unanswered);
-                Ok(Answered { response, error: false })
-            }
-            Step::Lost(_, lost) => Err(NoAnswer::Send(match lost {
-                Lost::Ended(what) => SendError::Ended { what },
-                Lost::TooLarge => SendError::TooLarge,
-                Lost::NoMessage | Lost::TooSlow => SendError::NoMessage,
-            })),
-        }
-    }
-
-    /// Where a message goes by a request of its own, what comes of it may be there first.
-    async fn beside(
-        self: &Arc<Self>,
-        head: &mut Head,
-        line: Payload,
-        headers: &HeaderMap,
-    ) -> Result<Step, NoAnswer> {
-        // As far as anybody can tell: a server may answer a POST only when the call is over.
-        head.sent();
-        let (connection, headers) = (self.clone(), headers.clone());
-        let mut said = Box::pin(async move { connection.say(line, &headers).await });
-        let step = tokio::select! {
-            biased;
-            step = head.next() => step,
-            said = &mut said => {
-                said?;
-                return Ok(head.next().await);
-            }
-        };
-        match &step {
-            // The server may have refused the message and with it the session, which says that the message did not run.
-            Step::Lost(..) => said.await?,
-            Step::Message(_) if head.whole().is_some() => {}
-            // Owned by nobody: it ends with the response to the message, or with the channel.
-            Step::Message(_) | Step::Done => drop(tokio::spawn(said)),
-        }
-        Ok(step)
-    }
-
     /// Nobody waits for this answer any more. A modern server is told so; to a legacy one whoever gives up says so itself
     /// (B14).
     fn given_up(&self, key: &Bytes, serial: u64) {
@@ -553,42 +449,4 @@ fn probe_id() -> Id {
     let text = Bytes::from_static(PROBE.as_bytes());
     let span = crate::wire::json::Span::new(0, text.len());
     Id::accept(&text, span).unwrap_or_else(|| Id::number(0))
-}
-
-/// What a request is, for what its error would be over HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
-    Probe,
-    Modern,
-    Initialize,
-    Legacy,
-}
-
-/// What an error is over HTTP: a modern server's (A12.5-A12.10), and one to `initialize`, which tells that it is one. In a
-/// session the code may be anything of the server's own.
-fn status(error: i64, what: What) -> StatusCode {
-    match error {
-        _ if what == What::Legacy => StatusCode::OK,
-        code::UNSUPPORTED_PROTOCOL_VERSION | code::HEADER_MISMATCH | code::MISSING_CLIENT_CAPABILITY => {
-            StatusCode::BAD_REQUEST
-        }
-        code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
-        _ => StatusCode::OK,
-    }
-}
-
-/// Marks the response to a request that its own client has cancelled: there is no answer, and that is right.
-#[derive(Debug, Clone, Copy)]
-pub struct Unanswered;
-
-pub(super) fn accepted() -> Response<Body> {
-    let mut response = Response::new(Body::Channel(ChannelBody::empty()));
-    *response.status_mut() = StatusCode::ACCEPTED;
-    response
-}
-
-fn event_stream(body: ChannelBody) -> Response<Body> {
-    let mut response = Response::new(Body::Channel(body));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
-    response
 }
