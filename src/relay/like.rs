@@ -48,7 +48,8 @@ impl Relay {
         waiting.answered();
         let response = match passed {
             Passed::Response(response) => response,
-            Passed::OtherEra(response) => {
+            Passed::Modern(_) if upstream.era.is_modern() => return Ok(unlike(meter)),
+            Passed::OtherEra(response) | Passed::Modern(response) => {
                 if upstream.era.doubted() && look().await? != Side::Legacy {
                     return Ok(unlike(meter));
                 }
@@ -83,7 +84,7 @@ impl Relay {
             Ok(Passed::Response(response)) if response.status().is_success() => {
                 upstream.modern.read_whole(response, &passage.carries).await.ok()
             }
-            Ok(Passed::Response(_) | Passed::OtherEra(_)) | Err(_) => None,
+            Ok(Passed::Response(_) | Passed::OtherEra(_) | Passed::Modern(_)) | Err(_) => None,
         };
         let serves = match &answered {
             None => Serves::Nothing,

@@ -155,6 +155,19 @@ impl Detector {
         }
     }
 
+    /// The server has said of itself that it is modern, in refusing a legacy client's request. Whether that is believed: not where
+    /// another era is configured.
+    pub fn is_modern(&self) -> bool {
+        let auto = self.shared.settings.era == EraSetting::Auto;
+        if auto {
+            self.presumed.doubt();
+            self.verdicts.set(&self.endpoint, Era::Modern);
+            self.shared.metrics.detected(Verdict::Modern);
+            tracing::info!(upstream = %self.shared.settings.name, "the upstream server says that it is modern");
+        }
+        auto
+    }
+
     /// The upstream did not behave as `era`: the next call looks anew. Returns whether it will; not when the era is
     /// configured, nor more than once in a short time, so that replicas of two eras cause no storm (C39e).
     pub fn contradicted(&self, era: Era) -> bool {

@@ -318,7 +318,8 @@ fn refused(shared: &Shared, refusal: &Refusal) -> OpenFault {
     OpenFault { fault: refusal.fault("`initialize`"), refused, offers_modern }
 }
 
-fn offers_modern(shared: &Shared, answer: &Response) -> bool {
+/// Whether it is -32022 and names a modern version.
+pub(super) fn offers_modern(shared: &Shared, answer: &Response) -> bool {
     let RpcReply::Error(error) = &answer.reply else { return false };
     error.code == code::UNSUPPORTED_PROTOCOL_VERSION
         && discover::supported_versions(&answer.text, error.data, shared.limits)

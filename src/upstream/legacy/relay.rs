@@ -54,6 +54,8 @@ pub enum Passed {
     /// The server refused as only a modern one does, and has run nothing. The response is its answer if it is legacy after
     /// all.
     OtherEra(Response<UpstreamBody>),
+    /// Likewise, and it has named a modern version, so that nothing is left to find out (A15.3).
+    Modern(Response<UpstreamBody>),
 }
 
 impl Carries {
@@ -131,7 +133,7 @@ pub(super) async fn judge(
         400 | 404 if matches!(carries, Carries::Initialize(_) | Carries::Request(_)) => {
             let (head, body) = response.into_parts();
             let refusal = Refusal::read(head.status, head.headers.clone(), body, shared.limits).await;
-            Ok(refused(carries, head, &refusal))
+            Ok(refused(shared, carries, head, &refusal))
         }
         // Ours to get right, not the client's (C25).
         406 | 415 if carries.verb() == Method::POST => Err(unusable(shared, carries, response).await),
@@ -172,7 +174,12 @@ fn answer(carries: &Carries, response: Response<Body>) -> Result<Response<Upstre
 }
 
 /// A refusal that is the server's answer, or the sign of a modern server (C39a, A15.5).
-pub(super) fn refused(carries: &Carries, head: response::Parts, refusal: &Refusal) -> Passed {
+pub(super) fn refused(
+    shared: &Shared,
+    carries: &Carries,
+    head: response::Parts,
+    refusal: &Refusal,
+) -> Passed {
     let modern = match (head.status.as_u16(), refusal.code()) {
         (400, Some(code::UNSUPPORTED_PROTOCOL_VERSION | code::HEADER_MISMATCH)) => true,
         (404, Some(code::METHOD_NOT_FOUND)) => matches!(carries, Carries::Initialize(_)),
@@ -180,7 +187,8 @@ pub(super) fn refused(carries: &Carries, head: response::Parts, refusal: &Refusa
     };
     let mut response = Response::from_parts(head, UpstreamBody::Read(refusal.body.clone()));
     if modern {
-        return Passed::OtherEra(response);
+        let named = refusal.answer.as_ref().is_some_and(|answer| super::open::offers_modern(shared, answer));
+        return if named { Passed::Modern(response) } else { Passed::OtherEra(response) };
     }
     // Of the method, not of the session, which a bare 404 would end (A11.3, A12.22).
     if refusal.code() == Some(code::METHOD_NOT_FOUND) && answers(refusal, carries) {

@@ -96,7 +96,7 @@ async fn attempt(
         if gate::judge_by(&refusal, ours, leg.id.is_some()) == Gate::Lost {
             return Ok(Attempt::Lost);
         }
-        return match relay::refused(carries, head, &refusal) {
+        return match relay::refused(shared, carries, head, &refusal) {
             // To the client it would be the end of its session (A11.3).
             Passed::Response(response) if response.status() == StatusCode::NOT_FOUND => {
                 Err(refusal.fault("the request"))

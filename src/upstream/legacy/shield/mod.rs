@@ -59,7 +59,8 @@ impl Shield {
             return begin::initialize(self, passage, id).await;
         }
         let mut passed = self.pass_in_session(passage).await?;
-        let (Passed::Response(response) | Passed::OtherEra(response)) = &mut passed;
+        let (Passed::Response(response) | Passed::OtherEra(response) | Passed::Modern(response)) =
+            &mut passed;
         // The server's own session is nothing that the client may know of (C06b).
         response.headers_mut().remove(MCP_SESSION_ID);
         Ok(passed)

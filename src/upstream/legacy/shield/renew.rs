@@ -65,7 +65,7 @@ fn refused(shield: &Shield, session: &Shielded, passed: &Passed) -> Fault {
     let text = "the upstream server lost the session and refused to begin another";
     let response = match passed {
         Passed::Response(response) => response,
-        Passed::OtherEra(_) => {
+        Passed::OtherEra(_) | Passed::Modern(_) => {
             shield.sessions.remove(&session.name);
             session.end();
             return Fault::bad_gateway(text);

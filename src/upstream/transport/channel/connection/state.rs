@@ -209,7 +209,8 @@ pub(super) fn own(state: &mut State, request: &Request, room: Room) -> (Bytes, A
 fn other_type(text: &[u8]) -> Option<Bytes> {
     let quoted = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
     let digits = quoted.unwrap_or(text);
-    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let unsigned = digits.strip_prefix(b"-").unwrap_or(digits);
+    let is_number = !unsigned.is_empty() && unsigned.iter().all(u8::is_ascii_digit);
     is_number.then(|| match quoted {
         Some(digits) => Bytes::copy_from_slice(digits),
         None => [b"\"", digits, b"\""].concat().into(),
