@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Termination};
 
+use clap::error::ContextKind;
 use clap::{ArgGroup, Args, Parser, Subcommand};
 
 use crate::config::{
@@ -112,7 +113,7 @@ pub struct StdioArgs {
 
 /// The command line of this process. Help, version and errors are printed here; the caller ends with the exit given.
 pub fn parse() -> Result<Cli, Exit> {
-    Cli::try_parse().map_err(|error| {
+    parse_from(std::env::args_os()).map_err(|error| {
         // Nobody is left to tell when the terminal is gone.
         let _ = error.print();
         exit_of(&error)
@@ -125,7 +126,11 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    Cli::try_parse_from(args)
+    Cli::try_parse_from(args).map_err(|mut error| {
+        // That what is mistyped can stand after `--`, where it would be a program to start.
+        error.remove(ContextKind::Suggested);
+        error
+    })
 }
 
 /// Help and version are answers; everything else is a wrong command line.
@@ -143,7 +148,7 @@ impl ServeArgs {
         let loaded = match (&self.config, &self.mcp_servers) {
             (Some(file), _) => load_file(file, env)?,
             (None, Some(file)) => from_mcp_servers(&self.flags, file, env)?,
-            (None, None) => from_flags(&self.flags, &self.command)?,
+            (None, None) => from_flags(&self.flags, &self.command, env)?,
         };
         with_log(loaded, log)
     }
@@ -156,7 +161,7 @@ impl StdioArgs {
         let loaded = match (&self.config, &self.mcp_servers) {
             (Some(file), _) => load_one(file, server, env)?,
             (None, Some(file)) => load_mcp_server(file, server, env)?,
-            (None, None) => from_stdio_flags(&self.flags, &self.command)?,
+            (None, None) => from_stdio_flags(&self.flags, &self.command, env)?,
         };
         with_log(loaded, log)
     }

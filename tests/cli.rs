@@ -193,6 +193,29 @@ fn warnings_name_the_flag() {
 }
 
 #[test]
+fn a_command_that_is_not_there_is_told_by_its_flag() {
+    for line in ["serve -- gone", "stdio -- gone"] {
+        let cli = parse(line).unwrap();
+        let env = |name: &str| (name == "PATH").then(|| "/nonexistent".to_owned());
+        let loaded = match &cli.command {
+            Command::Serve(serve) => serve.load(&cli.log, &env),
+            Command::Stdio(stdio) => stdio.load(&cli.log, &env),
+            _ => panic!("{line}"),
+        };
+        assert_eq!(loaded.unwrap().warnings, ["COMMAND: \"gone\" is in none of the directories of PATH"]);
+    }
+}
+
+/// What is mistyped would be a program to start behind `--`.
+#[test]
+fn nothing_misleading_is_suggested() {
+    for line in ["serve --upstrem http://a/", "stdio --upstrem http://a/", "probe --jsn http://a/"] {
+        let error = parse(line).unwrap_err().to_string();
+        assert!(error.contains("unexpected argument") && !error.contains("'-- "), "{error}");
+    }
+}
+
+#[test]
 fn a_fixed_credential_is_a_header_flag() {
     let line = "serve --upstream https://a.example/ --header authorization=abc";
     let upstream = load(line).unwrap().config.upstreams.remove(0);

@@ -75,7 +75,8 @@ fn a_server_at_a_url() {
 #[test]
 fn programs_that_are_none() {
     for (command, told) in [
-        (vec!["/nonexistent/server"], "cannot be started"),
+        // Why is for who looks, not for clients.
+        (vec!["/nonexistent/server"], "`/nonexistent/server` does not exist"),
         (vec!["false"], "ended before"),
         (vec!["cat"], "error"),
     ] {
@@ -83,5 +84,8 @@ fn programs_that_are_none() {
         let (exit, text, log) = probe(&args);
         assert_eq!(exit, Some(1), "{command:?}: {text}{log}");
         assert!(text.contains(told) && !text.contains("era  "), "{command:?}: {text}");
+        assert!(!text.contains("HTTP status"), "{command:?}: {text}");
+        let (_, json, _) = probe(&[vec!["--json"], args].concat());
+        assert!(json.contains(told), "{command:?}: {json}");
     }
 }

@@ -139,17 +139,8 @@ impl Report {
         }
     }
 
-    /// What came of `server/discover`, without the statuses that pipes do not have.
-    fn first(&self) -> String {
-        match (self.transport, &self.first) {
-            (Found::Stdio, Finding::Error { code, .. }) => format!("the error {code}"),
-            (Found::Stdio, Finding::Junk { .. }) => "something that is no discover result".to_owned(),
-            (_, finding) => finding.to_string(),
-        }
-    }
-
     fn json(&self) -> Value {
-        let (kind, target, first) = (self.kind(), &self.target, self.first());
+        let (kind, target, first) = (self.kind(), &self.target, self.first.to_string());
         match &self.found {
             Ok((era, discovered, version)) => json!({
                 kind: target,
@@ -166,7 +157,7 @@ impl Report {
     }
 
     fn text(&self) -> String {
-        let (kind, target, first) = (self.kind(), &self.target, self.first());
+        let (kind, target, first) = (self.kind(), &self.target, self.first.to_string());
         let mut lines = vec![format!("{kind:<13} {target}")];
         if self.found.as_ref().err() != Some(&first) {
             lines.push(format!("probe         {first}"));

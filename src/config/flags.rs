@@ -144,10 +144,14 @@ impl From<String> for Secret {
 }
 
 /// The settings that the flags of `serve` stand for, with `command` after them. It or `--upstream` must be among them.
-pub fn from_flags(flags: &ServeFlags, command: &[OsString]) -> Result<Loaded, ConfigError> {
+pub fn from_flags(
+    flags: &ServeFlags,
+    command: &[OsString],
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Loaded, ConfigError> {
     let mut upstream = flags.upstream.raw(command)?;
     upstream.path = leaf(flags.path.as_ref());
-    checked(flags.front(), upstream, "--upstream", command)
+    checked(flags.front(), upstream, "--upstream", command, env)
 }
 
 /// The settings of the front that these flags stand for, before the servers in a file of a host.
@@ -156,8 +160,12 @@ pub fn from_mcp_servers(flags: &ServeFlags, file: &Path, env: Env<'_>) -> Result
 }
 
 /// The one upstream that the flags of `stdio` stand for, with `command` after them.
-pub fn from_stdio_flags(flags: &UpstreamFlags, command: &[OsString]) -> Result<Loaded, ConfigError> {
-    checked(raw::File::default(), flags.raw(command)?, "--upstream", command)
+pub fn from_stdio_flags(
+    flags: &UpstreamFlags,
+    command: &[OsString],
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Loaded, ConfigError> {
+    checked(raw::File::default(), flags.raw(command)?, "--upstream", command, env)
 }
 
 /// The upstream that the flags of `probe` stand for, and warnings about it.
@@ -174,7 +182,7 @@ pub fn from_probe_flags(flags: &ProbeFlags) -> Result<(Upstream, Vec<String>), C
         ..UpstreamFlags::default()
     };
     let raw = given.raw(&flags.command)?;
-    let mut loaded = checked(raw::File::default(), raw, "URL", &flags.command)?;
+    let mut loaded = checked(raw::File::default(), raw, "URL", &flags.command, &|_| None)?;
     let mut upstream = loaded.config.upstreams.remove(0);
     if let Some(text) = &flags.timeout {
         let timeout = duration("--timeout", &Value::String(text.clone()), front::MS..=front::HOUR)?;
@@ -298,6 +306,7 @@ fn checked(
     upstream: raw::Upstream,
     url: &str,
     command: &[OsString],
+    env: Env<'_>,
 ) -> Result<Loaded, ConfigError> {
     file.upstream.insert(defaults::NAME.to_owned(), upstream);
     // Relative file names on a command line are relative to where it is typed.
@@ -311,17 +320,17 @@ fn checked(
             to_start.args = args.to_vec();
         }
     }
-    let warnings = warned(&config, |path| flag(path, url));
+    let warnings = warned(&config, env, |path| flag(path, url));
     Ok(Loaded { config, warnings })
 }
 
 /// Warnings under other names, as errors have them.
-pub(super) fn warned(config: &Config, rename: impl Fn(&str) -> String) -> Vec<String> {
+pub(super) fn warned(config: &Config, env: Env<'_>, rename: impl Fn(&str) -> String) -> Vec<String> {
     let renamed = |mut warning: warnings::Warning| {
         warning.path = rename(&warning.path);
         warning.to_string()
     };
-    warnings::of(config).into_iter().map(renamed).collect()
+    warnings::of(config, env).into_iter().map(renamed).collect()
 }
 
 /// The flag that names one server of a file.

@@ -44,7 +44,8 @@ pub fn load_one(
     let mut config = load_file(path, env)?.config;
     single(&mut config, server)?;
     let admin = config.admin.take().map(|_| "admin: no effect, as nothing is listened on".to_owned());
-    let warnings = admin.into_iter().chain(warnings::of(&config).iter().map(ToString::to_string)).collect();
+    let warnings =
+        admin.into_iter().chain(warnings::of(&config, env).iter().map(ToString::to_string)).collect();
     Ok(Loaded { config, warnings })
 }
 
@@ -85,7 +86,7 @@ pub(super) fn load_text(text: &str, dir: &Path, env: Env<'_>) -> Result<Loaded, 
     check_tables(&value)?;
     let raw = serde_path_to_error::deserialize(value).map_err(|error| unknown(&error))?;
     let config = front::config(&raw, dir)?;
-    let warnings = warnings::of(&config).iter().map(ToString::to_string).collect();
+    let warnings = warnings::of(&config, env).iter().map(ToString::to_string).collect();
     Ok(Loaded { config, warnings })
 }
 

@@ -61,7 +61,7 @@ pub(super) fn load_text(
     }
     let config = front::config(&front, dir).map_err(|error| error.renamed(|path| file.path(path)))?;
     let mut warnings = std::mem::take(&mut file.warnings);
-    warnings.extend(flags::warned(&config, |path| file.path(path)));
+    warnings.extend(flags::warned(&config, env, |path| file.path(path)));
     Ok(Loaded { config, warnings })
 }
 

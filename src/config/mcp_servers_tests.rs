@@ -54,7 +54,7 @@ fn a_desktop_hosts_file() {
           }
         }"#,
     );
-    assert_eq!(loaded.warnings, Vec::<String>::new());
+    assert_eq!(loaded.warnings, ["mcpServers.weather.command: \"/opt/weather/run\" does not exist"]);
     let paths: Vec<_> = loaded.config.upstreams.iter().map(|upstream| upstream.path.as_str()).collect();
     assert_eq!(paths, ["/filesystem/mcp", "/weather/mcp"]);
     let files = command(&loaded, "filesystem");
@@ -92,6 +92,7 @@ fn an_editors_file() {
             "mcpServers.\"local server\": has the name local-server here",
             "mcpServers.off: disabled, so left out",
             "mcpServers.\"local server\": of no effect here: \"alwaysAllow\", \"autoApprove\", \"timeout\"",
+            "mcpServers.\"local server\".command: \"/home/me/bin/server\" does not exist",
         ]
     );
     let names: Vec<_> = loaded.config.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();

@@ -78,7 +78,8 @@ pub(super) fn header_value(path: &str, value: &Value, dir: &Path) -> Result<Secr
 
 /// A text for a program: itself, or { file = "PATH" }. `file:` in front would not do here, as programs take such texts.
 pub(super) fn env_value(path: &str, value: &Value, dir: &Path) -> Result<Secret, ConfigError> {
-    const ACCEPTED: &str = "a text without NUL, \"${NAME}\" from the environment, or { file = \"PATH\" }";
+    const ACCEPTED: &str = "a text without NUL, \"${NAME}\" from the environment, or a table with the one member `file`, the name of a file \
+                            that holds it";
     const FILE: &str = "a readable file of up to 16 KiB that holds one text without NUL";
     let plain = |text: &str| (!text.contains('\0')).then(|| Secret::new(text));
     let file =

@@ -100,7 +100,8 @@ impl Spelling {
         match self {
             Self::Own => "`${NAME}` with letters, digits and `_` in NAME; `$${` for the text `${`",
             Self::Hosts => {
-                "`${NAME}`, `${env:NAME}` or `${NAME:-TEXT}` with letters, digits and `_` in NAME; `$${` for the text `${`"
+                "`${NAME}`, `${env:NAME}` or `${NAME:-TEXT}` with letters, digits and `_` in NAME; what a host asks its user \
+                 for (`${input:...}`) has to be in the environment here; `$${` for the text `${`"
             }
         }
     }

@@ -4,12 +4,13 @@
 //! (`net`), nor the starting (`crate::net`).
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use toml::Value;
 
-use super::error::ConfigError;
+use super::error::{ConfigError, quoted};
 use super::raw;
 use super::secrets::env_value;
 use super::substitute::below;
@@ -173,7 +174,7 @@ pub(super) fn sse_endpoint(
 }
 
 fn command(table: &Table<'_>, program: &Value, raw: &raw::Upstream) -> Result<Command, ConfigError> {
-    const ARGUMENT: &str = "a text, or { file = \"PATH\" } to read it from a file";
+    const ARGUMENT: &str = "a text, or a table with the one member `file`";
     Ok(Command {
         program: self::program(&table.at("command"), program, table.dir)?,
         args: table.list("args", &raw.args, ARGUMENT, |path, value| {
@@ -261,4 +262,34 @@ fn cwd(table: &Table<'_>, raw: &raw::Upstream) -> Result<Option<PathBuf>, Config
         Ok(_) => Err(refuse("it is no directory".to_owned())),
         Err(error) => Err(refuse(error.to_string())),
     }
+}
+
+/// Why the program of a command cannot be run as things are now, if that can be told; `path` is the `PATH` of this process.
+pub(super) fn unrunnable(command: &Command, path: Option<&str>) -> Option<String> {
+    let program = Path::new(&command.program);
+    let own = command.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.expose());
+    let why = if command.program.to_string_lossy().contains('/') {
+        match std::fs::metadata(program) {
+            Ok(found) if found.is_file() => return None,
+            Ok(_) => "is no file",
+            Err(error) if error.kind() == ErrorKind::NotFound => "does not exist",
+            // Whoever runs the proxy later may see it.
+            Err(_) => return None,
+        }
+    } else {
+        // Entries that are not absolute are seen from where it is to run.
+        let at = |entry: PathBuf| command.cwd.as_ref().map_or_else(|| entry.clone(), |cwd| cwd.join(&entry));
+        let is_in = |entry: PathBuf| at(entry).join(program).is_file();
+        if !cfg!(unix) || std::env::split_paths(own.or(path)?).any(is_in) {
+            return None;
+        }
+        "is in none of the directories of PATH"
+    };
+    let name = quoted(&command.program.to_string_lossy());
+    let hint = if command.program.to_string_lossy().contains(char::is_whitespace) {
+        "; it is the name of a program alone, arguments have a place of their own"
+    } else {
+        ""
+    };
+    Some(format!("{name} {why}{hint}"))
 }

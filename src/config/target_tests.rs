@@ -195,3 +195,38 @@ fn a_fingerprint_is_that_of_the_command_without_its_secrets() {
         assert_ne!(of(all), of(other), "{other}");
     }
 }
+
+/// Told, and not refused: it may be there when it is needed.
+#[cfg(unix)]
+#[test]
+fn a_program_that_is_not_there_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("bin")).unwrap();
+    fs::write(dir.path().join("bin/here"), "").unwrap();
+    let bin = dir.path().join("bin").display().to_string();
+    let env = |name: &str| (name == "PATH").then(|| format!("/nonexistent:{bin}"));
+    let told = |lines: &str| load_text(&format!("[upstream.a]\n{lines}"), dir.path(), &env).unwrap().warnings;
+    for there in
+        ["command = 'here'", "command = 'bin/here'", "command = 'elsewhere'\nenv = { PATH = '/nonexistent' }"]
+    {
+        let warned = told(there);
+        assert_eq!(warned.is_empty(), !there.contains("elsewhere"), "{there}: {warned:?}");
+    }
+    for (lines, why) in [
+        ("command = 'gone'", "\"gone\" is in none of the directories of PATH"),
+        (
+            "command = 'here'\nenv = { PATH = '/nonexistent' }",
+            "\"here\" is in none of the directories of PATH",
+        ),
+        (
+            "command = 'here --now'",
+            "\"here --now\" is in none of the directories of PATH; it is the name of a program alone",
+        ),
+        ("command = './gone'", "gone\" does not exist"),
+        ("command = './bin'", "bin\" is no file"),
+    ] {
+        let warned = told(lines);
+        assert!(warned.len() == 1 && warned[0].starts_with("upstream.a.command: \""), "{lines}: {warned:?}");
+        assert!(warned[0].contains(why), "{why}: {warned:?}");
+    }
+}

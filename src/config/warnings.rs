@@ -4,7 +4,10 @@
 
 use std::fmt;
 
-use super::{Authorization, Config, EraSetting, HttpTransport, Session, SessionScope, Target, Upstream, net};
+use super::substitute::Env;
+use super::{
+    Authorization, Config, EraSetting, HttpTransport, Session, SessionScope, Target, Upstream, net, target,
+};
 use crate::wire::version::LegacyRevision;
 
 /// A remark on the setting at `path`.
@@ -20,7 +23,8 @@ impl fmt::Display for Warning {
     }
 }
 
-pub(super) fn of(config: &Config) -> Vec<Warning> {
+/// `env` is the environment of this process.
+pub(super) fn of(config: &Config, env: Env<'_>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |path: String, text: String| warnings.push(Warning { path, text });
     let listen = &config.listen;
@@ -63,6 +67,11 @@ pub(super) fn of(config: &Config) -> Vec<Warning> {
     }
     for upstream in &config.upstreams {
         of_upstream(upstream, exposed, &mut warn);
+        if let Target::Command(command) = &upstream.target
+            && let Some(why) = target::unrunnable(command, env("PATH").as_deref())
+        {
+            warn(format!("upstream.{}.command", upstream.name), why);
+        }
     }
     warnings
 }

@@ -110,7 +110,7 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("cmd", "args[1]", "['a', 1]", "[redacted]", "a text without NUL"),
     ("cmd", "args[0]", "[\"abcdef\\u0000\"]", "[redacted]", "a text without NUL"),
     ("cmd", "args[0]", "[{ file = 'none' }]", "none", "a readable file"),
-    ("cmd", "args[0]", "[{ path = 'abcdef' }]", "[redacted]", "{ file = \"PATH\" }"),
+    ("cmd", "args[0]", "[{ path = 'abcdef' }]", "[redacted]", "the one member `file`"),
     ("cmd", "env", "['A=abcdef']", "[redacted]", "a table of names"),
     ("cmd", "env.A", "{ A = 1 }", "[redacted]", "a text without NUL"),
     ("cmd", "env.\"A=B\"", "{ \"A=B\" = 'abcdef' }", "[redacted]", "without `=`"),

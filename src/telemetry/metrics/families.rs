@@ -149,7 +149,7 @@ impl Families {
             )?,
             upstream_requests: to.counters(
                 "mcp_janus_upstream_requests_total",
-                "HTTP requests to a server, the proxy's own included, by class of status or by what went wrong.",
+                "Requests to a server, the proxy's own included, by class of status or by what went wrong; messages to a program count with the status that the answer would have.",
                 &[UP, "result"],
             )?,
             questions: questions::Families::register(&mut to)?,

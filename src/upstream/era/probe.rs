@@ -24,16 +24,16 @@ pub enum Finding {
     ModernError(i64),
     /// A discover result, or -32022, that names other versions only.
     OtherVersions(Vec<String>),
-    /// A JSON-RPC error that says nothing of eras.
+    /// A JSON-RPC error that says nothing of eras; over pipes without a status.
     Error {
-        status: u16,
+        status: Option<u16>,
         code: i64,
     },
     /// A status without a JSON-RPC error.
     Status(u16),
-    /// 2xx with something that is no discover result.
+    /// 2xx with something that is no discover result; over pipes without a status.
     Junk {
-        status: u16,
+        status: Option<u16>,
     },
     NoAnswer(String),
 }
@@ -44,11 +44,15 @@ impl fmt::Display for Finding {
             Finding::Discovered => write!(f, "a discover result that offers {MODERN}"),
             Finding::ModernError(code) => write!(f, "the modern error {code}"),
             Finding::OtherVersions(versions) => write!(f, "only the versions {}", versions.join(", ")),
-            Finding::Error { status, code } => write!(f, "HTTP status {status} with the error {code}"),
+            Finding::Error { status: Some(status), code } => {
+                write!(f, "HTTP status {status} with the error {code}")
+            }
+            Finding::Error { status: None, code } => write!(f, "the error {code}"),
             Finding::Status(status) => write!(f, "HTTP status {status}"),
-            Finding::Junk { status } => {
+            Finding::Junk { status: Some(status) } => {
                 write!(f, "HTTP status {status} with something that is no discover result")
             }
+            Finding::Junk { status: None } => f.write_str("something that is no discover result"),
             Finding::NoAnswer(why) => f.write_str(why),
         }
     }
@@ -99,15 +103,15 @@ pub(super) async fn probe(shared: &Shared, client: &HeaderMap) -> Probed {
             }
             Err(error) => {
                 let fault = super::super::send_fault(&shared.settings.name, &error);
-                return no_verdict(Finding::NoAnswer(fault.text.to_string()), fault);
+                return no_verdict(Finding::NoAnswer(error.to_string()), fault);
             }
         };
         let status = response.status().as_u16();
         match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
-            Reply::Accepted => legacy(Finding::Junk { status }),
+            Reply::Accepted => legacy(Finding::Junk { status: told(shared, status) }),
             Reply::Messages(messages) => match answer(messages).await {
                 Some(answer) => judge(shared, status, &answer),
-                None => legacy(Finding::Junk { status }),
+                None => legacy(Finding::Junk { status: told(shared, status) }),
             },
             Reply::Refused(refusal) => refused(shared, &refusal, has_credential),
         }
@@ -144,12 +148,12 @@ fn judge(shared: &Shared, status: u16, answer: &Response) -> Probed {
                 let versions = discover::listed_versions(answer, body).unwrap_or_default();
                 legacy(Finding::OtherVersions(versions))
             }
-            None => legacy(Finding::Junk { status }),
+            None => legacy(Finding::Junk { status: told(shared, status) }),
         },
         RpcReply::Error(error) => match error.code {
             code::UNSUPPORTED_PROTOCOL_VERSION => {
                 match discover::supported_versions(&answer.text, error.data, shared.limits) {
-                    None => legacy(Finding::Error { status, code: error.code }),
+                    None => legacy(Finding::Error { status: told(shared, status), code: error.code }),
                     Some(versions) if versions.iter().any(|version| version == MODERN) => {
                         Probed { finding: Finding::ModernError(error.code), then: Then::Modern }
                     }
@@ -171,7 +175,7 @@ fn judge(shared: &Shared, status: u16, answer: &Response) -> Probed {
                 tracing::warn!(upstream = %shared.settings.name, code = error.code, "the upstream server is modern but refuses the probe");
                 Probed { finding: Finding::ModernError(error.code), then: Then::Modern }
             }
-            code => legacy(Finding::Error { status, code }),
+            code => legacy(Finding::Error { status: told(shared, status), code }),
         },
     }
 }
@@ -179,7 +183,7 @@ fn judge(shared: &Shared, status: u16, answer: &Response) -> Probed {
 fn refused(shared: &Shared, refusal: &Refusal, has_credential: bool) -> Probed {
     let status = refusal.status.as_u16();
     let finding = match refusal.code() {
-        Some(code) => Finding::Error { status, code },
+        Some(code) => Finding::Error { status: told(shared, status), code },
         None => Finding::Status(status),
     };
     match status {
@@ -194,6 +198,11 @@ fn refused(shared: &Shared, refusal: &Refusal, has_credential: bool) -> Probed {
             None => legacy(finding),
         },
     }
+}
+
+/// The status, where there is one but in the answers that are made of a program's.
+fn told(shared: &Shared, status: u16) -> Option<u16> {
+    (!shared.transport.is_process()).then_some(status)
 }
 
 fn legacy(finding: Finding) -> Probed {

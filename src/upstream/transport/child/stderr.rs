@@ -1,4 +1,5 @@
-//! What a process writes to its standard error: lines for the log, and the last of them for when it ends unexpectedly.
+//! What a process writes to its standard error: lines for the log, and the first and last of them for when it ends
+//! unexpectedly.
 //!
 //! Owns the bounds of it. A line is cut at a length; control characters are shown, not sent to the operator's terminal; so
 //! many lines a second are logged and the rest counted. It is always read, so that a server which floods it goes on. What
@@ -24,8 +25,10 @@ const LINE: usize = 4 * 1024;
 const LINES: usize = 200;
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Lines that are kept for the end, and characters of each.
-const LAST: usize = 8;
+/// Lines that are kept for the end, the first and the last of all, and characters of each. A stack trace is among the last, and
+/// what it is of stands above it.
+const FIRST: usize = 4;
+const LAST: usize = 20;
 const LAST_CHARS: usize = 300;
 
 /// Reads to the end of the stream, or until it has been enough; the last lines.
@@ -63,6 +66,8 @@ pub(super) struct Log {
     logged: usize,
     left_out: usize,
     last: VecDeque<String>,
+    /// There were lines between the first and the last ones.
+    between: bool,
 }
 
 impl Log {
@@ -77,6 +82,7 @@ impl Log {
             logged: 0,
             left_out: 0,
             last: VecDeque::new(),
+            between: false,
         }
     }
 
@@ -116,8 +122,9 @@ impl Log {
         } else {
             self.left_out += 1;
         }
-        if self.last.len() == LAST {
-            self.last.pop_front();
+        if self.last.len() == FIRST + LAST {
+            self.last.remove(FIRST);
+            self.between = true;
         }
         self.last.push_back(match line.char_indices().nth(LAST_CHARS) {
             Some((at, _)) => format!("{}...", line.get(..at).unwrap_or_default()),
@@ -138,6 +145,9 @@ impl Log {
     fn end(mut self) -> Vec<String> {
         self.line();
         self.window();
+        if self.between {
+            self.last.insert(FIRST, "...".to_owned());
+        }
         self.last.into()
     }
 }
@@ -153,4 +163,25 @@ fn shown(line: &[u8], cut: usize) -> String {
         let _ = write!(shown, "... ({cut} bytes more)");
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::metrics::Metrics;
+
+    /// What a program dies of stands above a stack trace of some length; what it began with is of use as well.
+    #[test]
+    fn the_first_and_the_last_lines_are_kept() {
+        for (lines, kept) in [(0, 0), (24, 24), (25, 25), (400, 25)] {
+            let metrics = Metrics::new().unwrap().upstream("u");
+            let mut log = Log::new("u".into(), None, metrics);
+            (1..=lines).for_each(|line| log.bytes(format!("line {line}\n").as_bytes()));
+            let last = log.end();
+            assert_eq!(last.len(), kept, "{lines}");
+            if lines > 24 {
+                assert_eq!(last[3..6], ["line 4", "...", &format!("line {}", lines - 19)], "{lines}");
+            }
+        }
+    }
 }
