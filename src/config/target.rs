@@ -287,7 +287,7 @@ pub(super) fn unrunnable(command: &Command, path: Option<&str>) -> Option<String
     };
     let name = quoted(&command.program.to_string_lossy());
     let hint = if command.program.to_string_lossy().contains(char::is_whitespace) {
-        "; it is the name of a program alone, arguments have a place of their own"
+        "; arguments go into `args`, or follow as words of their own"
     } else {
         ""
     };

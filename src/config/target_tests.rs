@@ -220,7 +220,7 @@ fn a_program_that_is_not_there_is_told() {
         ),
         (
             "command = 'here --now'",
-            "\"here --now\" is in none of the directories of PATH; it is the name of a program alone",
+            "\"here --now\" is in none of the directories of PATH; arguments go into `args`",
         ),
         ("command = './gone'", "gone\" does not exist"),
         ("command = './bin'", "bin\" is no file"),
