@@ -1,5 +1,6 @@
-// Owns: the parts of a run, by name: which client meets which server, and in what ways they are connected.
-// Does not own: what a part does (scenarios/), or which parts are run (run.mjs).
+// Owns: the parts of a run, by name: which client meets which server, in what ways they are connected, and which of them every
+// run has.
+// Does not own: what a part does (scenarios/), or which parts are asked for (run.mjs).
 //
 // `-stdio` and `-sse` at the end of a name say how the server is reached by the proxy; `host-` in front of it that the client
 // starts the proxy, `sse-` that it comes over the old HTTP+SSE. Everything else is Streamable HTTP.
@@ -48,6 +49,13 @@ function named(name, { front, upstream }) {
   return `${FROM[front]}${name}${OVER[upstream]}`;
 }
 
+/** Both clients before the same servers. */
+const both = (make) => CLIENTS.flatMap(make);
+/** Each of the two clients before a half of the servers, and in a run of all before the other half too. */
+const halves = (make, first, second) => [...first.map((server) => make('typescript', server)), ...second.map((server) => make('python', server)), ...rest(make, first, second)];
+const rest = (make, first, second) => [...second.map((server) => make('typescript', server)), ...first.map((server) => make('python', server))].map(more);
+const more = ([name, run]) => [name, Object.assign((...args) => run(...args), { more: true })];
+
 const http = { front: 'http', upstream: 'http' };
 /** Servers that the proxy starts, and those of the old HTTP+SSE. */
 const program = { front: 'http', upstream: 'stdio' };
@@ -57,8 +65,7 @@ const host = (upstream, by) => ({ front: 'stdio', upstream, by });
 /** Clients of the old HTTP+SSE. */
 const oldClient = (upstream) => ({ front: 'sse', upstream });
 
-const both = (make) => CLIENTS.flatMap(make);
-
+/** Name -> how it is run; `more` on it says that only a run of all has it. */
 export const PARTS = Object.fromEntries([
   ...both((client) => ['everything', 'python'].map((server) => PART.calls(client, server, http))),
   ...both((client) => [[`${client}-modern`, (context, report) => runSdkClient(context, report, client, modernFixture)]]),
@@ -76,11 +83,13 @@ export const PARTS = Object.fromEntries([
 
 /** Clients of both eras before servers that the proxy starts. */
 function programParts() {
+  const over = (make) => (client, server) => make(client, server, program);
   return [
-    ...both((client) => Object.keys(SERVERS.calls).map((server) => PART.calls(client, server, program))),
-    ...both((client) => Object.keys(SERVERS.asks).map((server) => PART.asks(client, server, program))),
-    ...both((client) => [PART.legacy(client, 'everything', program), PART.legacy(client, 'python', program), PART.legacy(client, 'python', program, true)]),
-    ...both((client) => Object.keys(SERVERS.bridged).map((server) => PART.bridged(client, server, program))),
+    ...halves(over(PART.calls), ['everything', 'pymodern'], ['python', 'modern']),
+    ...halves(over(PART.asks), ['python', 'modern'], ['everything', 'typescript', 'pymodern']),
+    ...halves(over(PART.legacy), ['python'], ['everything']),
+    PART.legacy('typescript', 'python', program, true),
+    ...halves(over(PART.bridged), ['modern'], ['pymodern']),
     ['legacy-typescript-dual-stdio', (context, report) => runDual(context, report, modern, { ways: program })],
     ['legacy-typescript-pydual-stdio', (context, report) => runDual(context, report, pymodern, { ways: program })],
     [
@@ -98,70 +107,59 @@ function programParts() {
 
 /** Clients of both eras that start the proxy, before servers of both eras, over HTTP or started by the proxy in its turn. */
 function hostParts() {
+  const over = (make, ways) => (client, server) => make(client, server, ways);
   return [
-    ...both((client) => [
-      PART.calls(client, 'everything', host('http', 'flags')),
-      PART.calls(client, 'python', host('stdio', 'flags')),
-      PART.calls(client, 'pymodern', host('http', 'servers')),
-      PART.calls(client, 'modern', host('stdio', 'servers')),
-      PART.asks(client, 'python', host('http')),
-      PART.asks(client, 'everything', host('stdio')),
-      PART.asks(client, 'modern', host('http')),
-      PART.asks(client, 'pymodern', host('stdio')),
-      PART.legacy(client, 'everything', host('stdio', 'flags')),
-      PART.legacy(client, 'python', host('http', 'servers')),
-      PART.bridged(client, 'modern', host('http')),
-      PART.bridged(client, 'pymodern', host('stdio')),
-    ]),
+    ...halves(over(PART.calls, host('stdio', 'flags')), ['python'], []),
+    ...halves(over(PART.calls, host('http', 'flags')), [], ['everything']),
+    ...halves(over(PART.calls, host('http', 'servers')), ['pymodern'], []),
+    ...halves(over(PART.calls, host('stdio', 'servers')), [], ['modern']),
+    ...halves(over(PART.asks, host('stdio')), ['everything'], ['pymodern']),
+    ...halves(over(PART.asks, host('http')), ['modern'], ['python']),
+    ...halves(over(PART.legacy, host('stdio', 'flags')), ['everything'], []),
+    ...halves(over(PART.legacy, host('http', 'servers')), [], ['python']),
+    ...halves(over(PART.bridged, host('stdio')), [], ['pymodern']),
+    ...halves(over(PART.bridged, host('http')), ['modern'], []),
   ];
 }
 
 /** The old HTTP+SSE on either side. */
 function oldParts() {
   return [
-    ...both((client) => [
-      PART.calls(client, 'everything', old),
-      PART.asks(client, 'everything', old),
-      PART.legacy(client, 'everything', old),
-      PART.legacy(client, 'python', oldClient('http')),
-      PART.legacy(client, 'everything', oldClient('stdio')),
-    ]),
+    PART.calls('typescript', 'everything', old),
+    more(PART.calls('python', 'everything', old)),
+    PART.asks('python', 'everything', old),
+    more(PART.asks('typescript', 'everything', old)),
+    ...both((client) => [PART.legacy(client, 'everything', old), PART.legacy(client, 'python', oldClient('http')), PART.legacy(client, 'everything', oldClient('stdio'))]),
     PART.legacy('typescript', 'everything', oldClient('sse')),
     PART.bridged('typescript', 'modern', oldClient('http')),
     PART.bridged('python', 'modern', oldClient('stdio')),
   ];
 }
 
+/** A server of each era under clients of each. */
 function killParts() {
-  const targets = { legacy: everything, modern: modernOf(modern) };
-  const parts = [];
-  for (const era of ['modern', 'legacy']) {
-    parts.push([
-      `kill-under-${era}`,
-      async (context, report) => {
-        for (const target of Object.values(targets)) {
-          await runKilledServers(context, report, era, target, program);
-          await runKilledServers(context, report, era, target, host('stdio', 'flags'));
-          await runKilledProxy(context, report, era, target, program);
-          await runKilledProxy(context, report, era, target, host('stdio', 'flags'));
-          await runKilledHost(context, report, era, target);
-        }
-      },
-    ]);
-  }
-  return parts;
+  const part = (era, server, target) => [
+    `kill-${server}-under-${era}`,
+    async (context, report) => {
+      for (const ways of [program, host('stdio', 'flags')]) {
+        await runKilledServers(context, report, era, target, ways);
+        await runKilledProxy(context, report, era, target, ways);
+      }
+      await runKilledHost(context, report, era, target);
+    },
+  ];
+  return ['modern', 'legacy'].flatMap((era) => [part(era, 'everything', everything), part(era, 'modern', modernOf(modern))]);
 }
 
 function conformanceParts() {
   const client = (name, what) => [name, (context, report) => runConformanceClient(context, report, name, what)];
+  const server = (name, fixture) => [name, (context, report) => runConformance(context, report, name, fixture)];
   return [
-    ...Object.entries({
-      'modern-to-legacy': FIXTURES.legacy,
-      'modern-to-modern': FIXTURES.modern,
-      'legacy-to-legacy': FIXTURES.legacy,
-      'legacy-to-legacy-shielded': FIXTURES.legacy,
-      'legacy-to-modern': FIXTURES.modern,
-    }).map(([name, fixture]) => [name, (context, report) => runConformance(context, report, name, fixture)]),
+    server('modern-to-legacy', FIXTURES.legacy),
+    server('modern-to-modern', FIXTURES.modern),
+    server('legacy-to-legacy', FIXTURES.legacy),
+    server('legacy-to-legacy-shielded', FIXTURES.legacy),
+    server('legacy-to-modern', FIXTURES.modern),
     client('conformance-client-modern', { client: 'modern', revision: '2026-07-28' }),
     client('conformance-client-legacy', { client: 'legacy', revision: '2025-11-25' }),
     client('conformance-client-modern-to-legacy', { client: 'modern', revision: '2025-11-25' }),
@@ -171,12 +169,13 @@ function conformanceParts() {
 }
 
 /**
- * What has no direct form. A legacy server does not pass the modern suite by itself; that is what the proxy is for. Listening over
- * HTTP ends with its drain. The Python SDK 2.x does not put the questions of its modern tools to legacy clients. Directly, a
- * client has no other ways to a server than the server has.
+ * What has no direct form: a client has no other ways to a server than the server has, no server passes the suite of the other era
+ * by itself, listening over HTTP ends with the proxy's drain, and the Python SDK 2.x does not put the questions of its modern tools
+ * to legacy clients.
  */
+const NEVER_DIRECTLY = [/-shielded$/, /^host-/, /^sse-/, /^kill-/, /^mcp-servers$/, /dual/, /^legacy-.*-pymodern/, /^(typescript|python)-modern$/];
+const NOT_DIRECTLY = ['modern-to-legacy', 'legacy-to-modern', 'conformance-client-modern-to-legacy', 'conformance-client-legacy-to-modern'];
+
 export function isDirectly(part) {
-  const never = [/-shielded$/, /^host-/, /^sse-/, /^kill-/, /^mcp-servers$/, /dual/, /^legacy-.*-pymodern/, /^(typescript|python)-modern$/];
-  const not = ['modern-to-legacy', 'conformance-client-modern-to-legacy', 'conformance-client-legacy-to-modern'];
-  return !not.includes(part) && !never.some((pattern) => pattern.test(part));
+  return !NOT_DIRECTLY.includes(part) && !NEVER_DIRECTLY.some((pattern) => pattern.test(part));
 }

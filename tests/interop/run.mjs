@@ -12,13 +12,21 @@ import { Report } from './lib/report.mjs';
 import { createWireSchema } from './lib/wire-schema.mjs';
 import { isDirectly, PARTS } from './parts.mjs';
 
+const names = Object.keys(PARTS);
+const listed = (more) => names.filter((part) => (PARTS[part].more ?? false) === more).join(', ');
+
 const HELP = `usage: node tests/interop/run.mjs [options]
 
   --binary FILE   take this mcp-janus instead of building the release binary
   --direct        run against the fixtures without the proxy, to check the harness itself
-  --only PARTS    run these parts only, separated by commas; * stands for anything: ${Object.keys(PARTS).join(', ')}
+  --only PARTS    run these parts only, separated by commas; * stands for anything
+  --all           run the further parts too
   --install-only  bring in the pinned packages and stop
-  --verbose       show warnings of the conformance suite and the proxy's log`;
+  --verbose       show warnings of the conformance suite and the proxy's log
+
+parts: ${listed(false)}
+
+further parts, the same clients before the other servers: ${listed(true)}`;
 
 async function main() {
   const { values } = parseArgs({
@@ -26,6 +34,7 @@ async function main() {
       binary: { type: 'string' },
       direct: { type: 'boolean' },
       only: { type: 'string' },
+      all: { type: 'boolean' },
       'install-only': { type: 'boolean' },
       verbose: { type: 'boolean' },
       help: { type: 'boolean' },
@@ -35,11 +44,7 @@ async function main() {
     console.log(HELP);
     return 0;
   }
-  const patterns = (values.only ?? '*').split(',');
-  const matches = (pattern, part) => new RegExp(`^${pattern.replaceAll('*', '.*')}$`).test(part);
-  const chosen = Object.keys(PARTS).filter((part) => patterns.some((pattern) => matches(pattern, part)));
-  const unknown = patterns.filter((pattern) => !Object.keys(PARTS).some((part) => matches(pattern, part)));
-  if (unknown.length > 0) throw new Error(`--only ${unknown.join(',')}: the parts are ${Object.keys(PARTS).join(', ')}`);
+  const chosen = values.only === undefined ? names.filter((part) => values.all || !PARTS[part].more) : partsLike(values.only.split(','));
   const missing = missingPrograms();
   if (missing.length > 0) throw new Error(missing.join('\n'));
 
@@ -58,6 +63,15 @@ async function main() {
     else await PARTS[part](context, report);
   }
   return report.close();
+}
+
+/** The parts of these names, in which * stands for anything. */
+function partsLike(patterns) {
+  const like = (pattern) => names.filter((part) => new RegExp(`^${pattern.replaceAll('*', '.*')}$`).test(part));
+  const unknown = patterns.filter((pattern) => like(pattern).length === 0);
+  if (unknown.length > 0) throw new Error(`--only ${unknown.join(',')}: the parts are ${names.join(', ')}`);
+  const asked = patterns.flatMap(like);
+  return names.filter((part) => asked.includes(part));
 }
 
 process.once('exit', killAllStarted);

@@ -5,7 +5,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 
-import { bridged, call, codeOf, connect, hasSessions, inOrder, pause, questions, target, textOf } from './bridged.mjs';
+import { bridged, call, codeOf, connect, hasSessions, inOrder, leave, pause, questions, target, textOf } from './bridged.mjs';
 import { askRunner, check, same, sameProgress, step } from './checks.mjs';
 
 const CALLS_AT_ONCE = 3;
@@ -92,7 +92,7 @@ async function twoUsers() {
     const own = await askRunner('own-token', { users: names });
     check('two users: the server got each call with its own token', own.right, own.detail);
   }
-  await Promise.all(users.map(({ client }) => client.close()));
+  await Promise.all(users.map(leave));
 }
 
 /** A kind that the client has not declared is not asked; the call fails in words. */
@@ -100,7 +100,7 @@ async function undeclared() {
   const user = await connect({ token: 'silent', capabilities: {} });
   const refused = await call(user, { tool: 'ask_name' });
   check('a question of a kind that was not declared: the tool fails', refused.isError === true, refused);
-  await user.client.close();
+  await leave(user);
 }
 
 /** What a client of an older revision finds: the same, as far as its revision can say it. */
@@ -118,7 +118,7 @@ async function older(revision) {
   same(`${revision}: contents of all kinds`, (await call(user, { tool: 'gallery' })).content.map(({ type }) => type), types[revision]);
   if (structures) await olderForm(user, revision);
   else check(`${revision}: a form cannot be asked, so the tool fails`, (await call(user, { tool: 'ask_name' })).isError === true);
-  await user.client.close();
+  await leave(user);
 }
 
 /** 2025-06-18 knows neither titles of choices nor several of them, and only booleans may have a default. */
@@ -150,5 +150,5 @@ if (bridged) {
   same('the session is alive after all that', textOf(await call(user, { tool: 'ask_name' })), 'Hello, Ada');
   for (const revision of ['2025-06-18', '2025-03-26', '2024-11-05']) await step(revision, () => older(revision));
 }
-await user.client.close();
+await leave(user);
 process.exit(0);

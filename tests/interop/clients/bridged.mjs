@@ -58,6 +58,12 @@ export async function connect({ token = 'main', capabilities = ALL, revision = L
   return user;
 }
 
+/** Ends the session, with all that is held for it. */
+export async function leave({ client, transport }) {
+  await transport.terminateSession?.();
+  await client.close();
+}
+
 function addAnswers(user, capabilities) {
   const { client, asked } = user;
   const ask = async (question) => {

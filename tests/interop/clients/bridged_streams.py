@@ -13,10 +13,8 @@ from bridged import HAS_SESSIONS, WAY, User, ask_runner, check, same, step, text
 GREETING, LATE = "fixture://greeting", "fixture://late"
 LISTS = ["toolsListChanged", "promptsListChanged", "resourcesListChanged"]
 # What must not be told would be there by then.
-QUIET_SECONDS = 0.25
+QUIET_SECONDS = 0.15
 COUNT = {"steps": 8, "pause": 60}
-# How long until the SDK comes back for a stream: the proxy tells it to wait a second.
-RETRY_SECONDS = 1.5
 
 
 async def tells(what, user, change, expected):
@@ -61,7 +59,7 @@ async def broken_stream(user):
     since = len(user.told)
     check("the streams of sessions break", (await ask_runner("break-streams-of", side="front", verb="GET"))["broken"] > 0)
     await asyncio.sleep(QUIET_SECONDS)
-    other = await User("other").open()
+    other = await User("streams").open()
     await other.tool("touch", uri=GREETING)
     check("a change in the meantime is told on the next stream", await user.hears(f"updated {GREETING}", since))
     await other.close()
@@ -130,12 +128,17 @@ async def restarts():
     if not HAS_SESSIONS:
         await user.close()
         return
+    await ask_runner("mark")
     left = (await ask_runner("restart-proxy"))["left"]
     same("nothing that the killed proxy had started is left", left, [])
     same("a call after the restart of the proxy is answered", text_of(await user.tool("echo", message="still")), "Echo: still")
     same("in the same session", user.session_id(), session)
+    opened = await ask_runner("opened-again", session=session)
+    check("after the restart of the proxy, the SDK has its stream again", opened["right"])
+    listens = await ask_runner("listening", token="token-restarts", wanted=["toolsListChanged"])
+    check("after the restart of the proxy, the server is listened to", listens["right"], listens.get("detail", ""))
+    await asyncio.sleep(QUIET_SECONDS)
     again = len(user.told)
-    await asyncio.sleep(RETRY_SECONDS)
     await user.tool("add_tool", name="last")
     check("after the restart of the proxy, changes are told", await user.hears("tools", again))
     await user.close()

@@ -30,6 +30,7 @@ async function pair(token, expected) {
 
 /** It asks for nothing that only sessions or the bridge could give it. */
 async function quiet() {
+  await askRunner('mark');
   const user = await connect({ token: 'quiet', capabilities: {} });
   await plainThings(user, 'a legacy client that cannot be asked');
   await pair('quiet', 'legacy');
@@ -38,6 +39,7 @@ async function quiet() {
 
 /** A server that forgets its legacy clients after each request could never ask one. */
 async function asked() {
+  await askRunner('mark');
   const user = await connect({ token: 'asked' });
   await plainThings(user, 'a legacy client that can be asked');
   check('a legacy client that can be asked has a session', user.transport.sessionId !== undefined);
@@ -52,6 +54,7 @@ async function asked() {
 }
 
 async function modern() {
+  await askRunner('mark');
   const client = new ModernClient({ name: 'interop-typescript-dual', version: '1.0.0' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
   await client.connect(reach(url, 'token-modern'));
   same('a modern client speaks the modern revision', client.getProtocolEra(), 'modern');

@@ -12,9 +12,6 @@ const [where, targetText, session] = process.argv.slice(2);
 const target = JSON.parse(targetText);
 /** Elsewhere a session is a connection, and ends with it. */
 const hasSessions = wayOf(where) === 'http';
-/** The GET stream is opened in the background; a question on it waits for that. */
-const STREAM_MS = 3000;
-
 const ROOT = { uri: 'file:///ada', name: 'ada' };
 
 async function connect() {
@@ -84,6 +81,11 @@ async function cancellation(client) {
   check('the server was told of the cancellation', seen.right, seen.detail);
 }
 
+/** They are opened in the background, and a question that is asked on one waits for that. */
+async function streams(when) {
+  if (hasSessions) check(`the streams of the session are open${when}`, (await askRunner('streams-stand')).right);
+}
+
 async function questions(client, when) {
   for (const { name, arguments: args, method, verb, text } of target.questions) {
     await step(`question of ${name}${when}`, async () => {
@@ -110,7 +112,7 @@ async function restart(connection) {
   if (session === 'kept') {
     same('a call after the restart is answered', (await call()).split('\n')[0], target.calls[0].text);
     same('the session is the same', transport.sessionId, before);
-    await new Promise((resolve) => setTimeout(resolve, STREAM_MS));
+    await streams(' after the restart');
     await questions(client, ' after the restart');
     return connection;
   }
@@ -130,7 +132,7 @@ if (target.progress) await step('progress', () => progress(client));
 if (target.slow) await step('cancellation', () => cancellation(client));
 if (target.echo) await step('calls at once', () => together(client));
 if (target.questions) {
-  if (hasSessions) await new Promise((resolve) => setTimeout(resolve, STREAM_MS));
+  await streams('');
   await questions(client, '');
 }
 if (hasSessions) {

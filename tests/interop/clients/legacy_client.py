@@ -15,8 +15,6 @@ from reach_legacy import reach, way_of
 WHERE, TARGET, SESSION = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
 # Elsewhere a session is a connection, and ends with it.
 HAS_SESSIONS = way_of(WHERE) == "http"
-# The GET stream is opened in the background; a question on it waits for that.
-STREAM_SECONDS = 3
 
 
 def check(name, right, detail=""):
@@ -114,6 +112,12 @@ async def together(client):
     same("calls at once each get their own", [text_of(a) for a in answers], [f"Echo: {m}" for m in messages])
 
 
+async def streams(when):
+    """They are opened in the background, and a question that is asked on one waits for that."""
+    if HAS_SESSIONS:
+        check(f"the streams of the session are open{when}", (await ask_runner("streams-stand"))["right"])
+
+
 async def questions(client, when):
     for wanted in TARGET["questions"]:
         await step(f"question of {wanted['name']}{when}", question(client, wanted, when))
@@ -141,7 +145,7 @@ async def restart(connection):
     await ask_runner("restart")
     same("a call after the restart is answered", first_line(await connection.client.call_tool(call["name"], call["arguments"])), call["text"])
     same("the session is the same", connection.session_id(), before)
-    await asyncio.sleep(STREAM_SECONDS)
+    await streams(" after the restart")
     await questions(connection.client, " after the restart")
     return connection
 
@@ -156,8 +160,7 @@ async def main():
     if "echo" in TARGET:
         await step("calls at once", together(connection.client))
     if "questions" in TARGET:
-        if HAS_SESSIONS:
-            await asyncio.sleep(STREAM_SECONDS)
+        await streams("")
         await questions(connection.client, "")
     if HAS_SESSIONS:
         connection = await restart(connection)

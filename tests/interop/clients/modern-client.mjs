@@ -1,5 +1,5 @@
-// Owns: the checks that the official TypeScript client 2.x makes, pinned to 2026-07-28, against the server that is
-// described in argv[3] and reached at argv[2].
+// Owns: the checks that the official TypeScript client 2.x makes, pinned to 2026-07-28 or, as a host, with what it finds, against
+// the server that is described in argv[3] and reached at argv[2].
 // Does not own: how it is reached (reach-modern.mjs), or what the server is like (scenarios/targets.mjs).
 
 import { Client } from '@modelcontextprotocol/client';
@@ -10,7 +10,9 @@ import { reach } from './reach-modern.mjs';
 
 const [where, targetText, mode] = process.argv.slice(2);
 const target = JSON.parse(targetText);
-const versionNegotiation = { mode: mode === 'legacy' ? 'legacy' : { pin: '2026-07-28' } };
+/** Hosts find out for themselves what they have started. */
+const modern = target.ways.front === 'stdio' ? 'auto' : { pin: '2026-07-28' };
+const versionNegotiation = { mode: mode === 'legacy' ? 'legacy' : modern };
 
 async function connect(token) {
   const client = new Client({ name: 'interop-typescript', version: '1.0.0' }, { versionNegotiation });
@@ -69,7 +71,7 @@ async function progress(client) {
   const { name, arguments: args, steps } = target.progress;
   const result = await client.callTool({ name, arguments: args }, { onprogress: (update) => seen.push(update.progress) });
   check('the call with progress ends well', !result.isError, result);
-  await sameProgress('progress arrives in order', seen, steps, { tool: name, piped: target.ways.front === 'stdio' });
+  await sameProgress('progress arrives in order', seen, steps, { tool: name, piped: target.ways.front !== 'http' });
 }
 
 async function cancellation(client) {

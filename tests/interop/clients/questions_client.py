@@ -213,10 +213,12 @@ async def abandoned():
 
 
 async def undeclared():
-    """A question of a kind that the client has not declared is no question for it."""
+    """A question of a kind that the client has not declared is no question for it: the call is refused, or fails where nothing
+    says whose it is."""
     async with connect(URL, "token-main", User(), kinds=["sample"]) as user:
         try:
-            check("a question of a kind that was not declared", False, await call(user, ASKS["undeclared"]))
+            result = await call(user, ASKS["undeclared"])
+            check("a question of a kind that was not declared", ASKS["undeclared"].get("isError") and result.is_error, result)
         except MCPError as error:
             refused = {"code": error.error.code, "kinds": list((error.error.data or {}).get("requiredCapabilities", {}))}
             same("a question of a kind that was not declared", refused, {"code": -32021, "kinds": ["elicitation"]})

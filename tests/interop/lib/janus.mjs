@@ -33,7 +33,8 @@ export async function startJanus(binary, upstream, { shield = false, settings = 
   const address = `127.0.0.1:${port}`;
   const lines = shield ? ['session.shield = true', ...settings] : settings;
   const listen = ['--listen', address];
-  const args = lines.length + front.length > 0 ? ['--config', configFile(upstream, [`listen.address = "${address}"`, ...front], lines)] : [...listen, ...targetArgs(upstream)];
+  const plain = lines.length + front.length === 0;
+  const args = plain ? [...listen, ...targetArgs(upstream)] : ['--config', configFile(upstream, [`listen.address = "${address}"`, ...front], lines)];
   const child = new Child('mcp-janus', binary, ['serve', ...args], { env });
   await ready(child, port);
   return { child, port };
@@ -82,7 +83,8 @@ function targetArgs(upstream) {
 function configFile(upstream, front, lines) {
   const file = join(mkdtempSync(join(cache, 'config-')), 'janus.toml');
   // The strings of JSON are strings of TOML too.
-  const target = typeof upstream === 'string' ? [`url = "${upstream}"`] : [`command = ${JSON.stringify(upstream.command[0])}`, `args = ${JSON.stringify(upstream.command.slice(1))}`];
+  const started = ([command, ...args]) => [`command = ${JSON.stringify(command)}`, `args = ${JSON.stringify(args)}`];
+  const target = typeof upstream === 'string' ? [`url = "${upstream}"`] : started(upstream.command);
   writeFileSync(file, `${[...front, '[upstream.default]', ...target, ...lines].join('\n')}\n`);
   return file;
 }

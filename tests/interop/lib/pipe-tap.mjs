@@ -3,7 +3,7 @@
 // such and lasts as long as its program.
 // Does not own: any judgement about what it saw (wire-*.mjs, the scenarios), or the starting of the programs.
 
-import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readSync, watch } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, readSync, watch } from 'node:fs';
 import { join } from 'node:path';
 
 import { EventLog } from './event-log.mjs';
@@ -47,7 +47,7 @@ export class PipeTap {
   /** The pipes whose program has not ended. */
   get alive() {
     this.look();
-    for (const pipe of this.exchanges.filter(({ over, tee }) => !over && !exists(tee))) this.#end(pipe, { code: null, signal: 'SIGKILL' });
+    for (const pipe of this.exchanges.filter(({ over, tee, parent }) => !over && !exists(tee, parent))) this.#end(pipe, { code: null, signal: 'SIGKILL' });
     return this.exchanges.filter(({ over }) => !over);
   }
 
@@ -67,10 +67,13 @@ export class PipeTap {
     return killed.length;
   }
 
-  /** Waits until these programs have ended and were buried by who started them; gives those that are left. */
-  async gone(pipes = this.exchanges, timeoutMs = GONE_MS) {
-    const over = Date.now() + timeoutMs;
-    const left = () => pipes.filter(({ program, tee }) => [program, tee].some(exists));
+  /**
+   * Waits until these programs, and who stands before them, have ended and were buried by who started them; gives those that are
+   * left. `direct`: who stands before them is all that the end of its parent could have ended.
+   */
+  async gone(pipes = this.exchanges, { direct = false } = {}) {
+    const over = Date.now() + GONE_MS;
+    const left = () => pipes.filter(({ program, tee, parent }) => exists(tee, parent) || (!direct && exists(program, tee)));
     // There is no event to wait for: the end of a process is only told to its parent.
     while (left().length > 0 && Date.now() < over) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     this.look();
@@ -78,7 +81,8 @@ export class PipeTap {
   }
 
   async stop() {
-    for (const { program } of this.alive.filter((pipe) => exists(pipe.program))) process.kill(program, 'SIGKILL');
+    this.look();
+    for (const { program } of this.exchanges.filter((pipe) => exists(pipe.program, pipe.tee))) process.kill(program, 'SIGKILL');
     await this.gone();
     this.#watcher.close();
   }
@@ -130,12 +134,23 @@ export class PipeTap {
   }
 }
 
-/** Whether there is such a process, be it only one that waits to be buried. */
-function exists(pid) {
+/** Whether there is such a process. One that only waits to be buried counts if that is its `parent`'s to do, and not the system's. */
+function exists(pid, parent) {
   try {
-    return process.kill(pid, 0);
+    process.kill(pid, 0);
   } catch {
     return false;
+  }
+  const [, state, ppid] = /\) (\S) (\d+)/.exec(statOf(pid)) ?? [];
+  return state !== 'Z' || Number(ppid) === parent;
+}
+
+/** Empty where there is no such file. */
+function statOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return '';
   }
 }
 

@@ -81,7 +81,8 @@ export class Tap {
   }
 
   #relay(request, response) {
-    const exchange = { method: request.method, path: request.url, session: sessionOf(request), headers: request.headers, status: null, responseHeaders: {}, events: [], epoch: this.epoch, aborted: false, over: false };
+    const asked = { method: request.method, path: request.url, session: sessionOf(request), headers: request.headers };
+    const exchange = { ...asked, status: null, responseHeaders: {}, events: [], epoch: this.epoch, aborted: false, over: false };
     this.exchanges.push(exchange);
     const methods = new Map();
     const clientSocket = request.socket;

@@ -115,11 +115,15 @@ function answerFaults({ entries }) {
 
 /**
  * Findings about what a modern server was sent for legacy clients, but for one `initialize` of each process of the proxy: it
- * may find out with a client's own whether the server serves legacy clients too.
+ * may find out with a client's own whether the server serves legacy clients too. `processes`: how many there were at a time.
  */
-export function findingsToBridgedServer(schema, tap) {
-  const tried = new Set();
-  const isTrial = ({ message, exchange }) => message.method === 'initialize' && !tried.has(exchange.epoch) && tried.add(exchange.epoch);
+export function findingsToBridgedServer(schema, tap, { processes = 1 } = {}) {
+  const tried = new Map();
+  const isTrial = ({ message, exchange }) => {
+    if (message.method !== 'initialize') return false;
+    tried.set(exchange.epoch, (tried.get(exchange.epoch) ?? 0) + 1);
+    return tried.get(exchange.epoch) <= processes;
+  };
   const sent = tap.entries.filter((entry) => entry.direction === 'request' && !isTrial(entry));
   const seen = new Map();
   const overHttp = tap.kind === 'http';
@@ -129,7 +133,8 @@ export function findingsToBridgedServer(schema, tap) {
     if (LEGACY_ONLY.includes(message.method)) faults.push('it is legacy vocabulary');
     if (message.method === 'notifications/cancelled' && overHttp) faults.push('only a pipe has such a word for the end of a stream');
     const id = idOf(exchange, message);
-    if (message.id !== undefined && seen.has(id)) faults.push(`the id ${id} was used before`);
+    // Several processes know nothing of each other's ids.
+    if (message.id !== undefined && seen.has(id) && (processes === 1 || !overHttp)) faults.push(`the id ${id} was used before`);
     seen.set(id, true);
     return faults.map((fault) => `${message.method}: ${fault}`);
   });
@@ -175,7 +180,8 @@ function retryFaults({ entries }) {
   const faults = [];
   const calls = new Map();
   for (const { direction, message, exchange } of entries.items) {
-    const key = idOf(exchange, message);
+    // A request over HTTP is answered where it was asked.
+    const key = exchange.method === 'PIPE' ? idOf(exchange, message) : exchange;
     if (direction === 'request') {
       calls.set(key, message);
       const { inputResponses, requestState } = message.params ?? {};

@@ -54,9 +54,12 @@ function ownQuestions({ tool }, { front, upstream, marks }) {
 function progressOf({ tool, legs = false }, { front, upstream, marks }) {
   const { entries } = front ?? upstream;
   const from = legs ? (front === undefined ? marks.upstream : marks.front) : 0;
-  const calls = entries.items.slice(from).filter(({ direction, message }) => direction === 'request' && message.method === 'tools/call' && message.params.name === tool);
-  const tokens = calls.slice(legs ? 0 : -1).map(({ exchange, message }) => `${exchange.session} ${message.params._meta?.progressToken}`);
-  const told = entries.items.slice(from).filter(({ exchange, direction, message }) => direction === 'response' && tokens.includes(`${exchange.session} ${message.params?.progressToken}`));
+  const recent = entries.items.slice(from);
+  const calls = recent.filter(({ direction, message }) => direction === 'request' && message.method === 'tools/call' && message.params.name === tool);
+  const keyOf = ({ session }, token) => `${session} ${JSON.stringify(token)}`;
+  const tokens = calls.slice(legs ? 0 : -1).map(({ exchange, message }) => keyOf(exchange, message.params._meta?.progressToken));
+  const isTold = ({ method }) => method === 'notifications/progress';
+  const told = recent.filter(({ exchange, message }) => isTold(message) && tokens.includes(keyOf(exchange, message.params.progressToken)));
   return { steps: told.map(({ message }) => message.params.progress) };
 }
 

@@ -33,14 +33,15 @@ function kindOf({ method, params }) {
   return method.split('/')[0];
 }
 
-/** Waits until the server has acknowledged a subscription of that token that has all of `wanted`. */
+/** Waits until the server has acknowledged a subscription of that token, and of this proxy, that has all of `wanted`. */
 async function listening({ token, wanted }, { upstream }) {
-  const acknowledged = ({ direction, message, exchange }) => direction === 'response' && exchange.headers.authorization === `Bearer ${token}` && has(message, wanted);
+  const isOwn = ({ epoch, headers }) => epoch === upstream.epoch && headers.authorization === `Bearer ${token}`;
+  const acknowledged = ({ direction, message, exchange }) => direction === 'response' && isOwn(exchange) && has(message, wanted);
   const seen = await upstream.entries.waitFor(acknowledged, EVENT_MS);
   return { right: seen !== null, detail: `no acknowledgement of ${JSON.stringify(wanted)}` };
 }
 
-function has({ method, params }, wanted) {
+export function has({ method, params }, wanted) {
   if (method !== 'notifications/subscriptions/acknowledged') return false;
   const { notifications } = params;
   return wanted.every((what) => notifications[what] === true || notifications.resourceSubscriptions?.includes(what));

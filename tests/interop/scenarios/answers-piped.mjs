@@ -3,6 +3,8 @@
 // Does not own: what HTTP shows as well (answers*.mjs). Each entry gives the function that answers, or nothing where the pipe is
 // on the other side.
 
+import { has } from './answers-bridged.mjs';
+
 const EVENT_MS = 5000;
 /** The users that come in twos; everything that they say to a server has their name in it. */
 const USERS = /\b(alice|bob)\b/g;
@@ -16,7 +18,8 @@ export const PIPED = {
   ended: () => ended,
   'cancelled-upstream': ofUpstream(cancelled),
   'runs-upstream': ofUpstream(runs),
-  'break-streams-of': ({ upstream }) => ({ side }, world) => (side === 'upstream' && upstream.kind === 'pipe' ? killed(world) : { broken: 0 }),
+  'break-streams-of': ofUpstream(breakStreams),
+  'eras-of': ofUpstream(erasSince),
   'nothing-left-open': ofUpstream(nothingLeftOpen),
   'all-gone': () => allGone,
 };
@@ -41,15 +44,16 @@ function noToken({ upstream }) {
 
 /** Waits until the server has acknowledged a subscription that has all of `wanted` since the mark. */
 async function listening({ wanted }, { upstream, marks }) {
-  const has = ({ method, params }) => method === 'notifications/subscriptions/acknowledged' && wanted.every((what) => params.notifications[what] === true || params.notifications.resourceSubscriptions?.includes(what));
-  const acknowledged = () => upstream.entries.items.slice(marks.upstream).some(({ direction, message }) => direction === 'response' && has(message));
+  const recent = () => upstream.entries.items.slice(marks.upstream);
+  const acknowledged = () => recent().some(({ direction, message }) => direction === 'response' && has(message, wanted));
   await upstream.entries.waitFor(acknowledged, EVENT_MS);
   return { right: acknowledged(), detail: `no acknowledgement of ${JSON.stringify(wanted)}` };
 }
 
 /** Waits until no subscription is open on the pipe that last got the `marker` call; where hosts have ended, on none. */
 async function ended({ marker }, { upstream, front }) {
-  const calls = upstream.entries.filter(({ direction, message }) => direction === 'request' && message.method === 'tools/call' && message.params.name === marker?.tool && message.params.arguments?.name === marker?.name);
+  const isMarker = ({ method, params }) => method === 'tools/call' && params.name === marker?.tool && params.arguments?.name === marker?.name;
+  const calls = upstream.entries.filter(({ direction, message }) => direction === 'request' && isMarker(message));
   const concerned = (exchange) => front.kind === 'pipe' || exchange === calls.at(-1)?.exchange;
   const open = () => openListens(upstream).filter(({ exchange }) => concerned(exchange)).length;
   const over = () => open() === 0;
@@ -88,10 +92,19 @@ function runs({ tool }, { upstream }) {
   return { right: !isOver(upstream, lastCall(tool, upstream)) };
 }
 
-async function killed(world) {
+/** A stream on a pipe only breaks with the program. */
+async function breakStreams({ side, verb }, world) {
+  if (side === 'front') return { broken: world.front.breakStreams(verb) };
   const broken = world.upstream.alive.length;
   await world.restart();
   return { broken };
+}
+
+/** In which eras calls have reached a server since the mark. */
+function erasSince({ ask: _ask }, { upstream, marks }) {
+  const calls = upstream.entries.items.slice(marks.upstream).filter(({ direction, message }) => direction === 'request' && message.method === 'tools/call');
+  const eras = calls.map(({ message }) => ('io.modelcontextprotocol/protocolVersion' in (message.params._meta ?? {}) ? 'modern' : 'legacy'));
+  return { eras: [...new Set(eras)] };
 }
 
 /** Since the programs' last start: no subscription is left on any that still runs. */

@@ -30,6 +30,7 @@ const ANSWERS = {
   cancelled: ({ tool }, world) => cancelledUpstream(tool, world),
   'break-streams': breakStreams,
   'streams-again': (_, world) => streamsAgain(world),
+  'streams-stand': (_, world) => streamsStand(world),
   'nothing-left-open': (_, world) => nothingLeftOpen(world),
   drain: (_, world) => drain(world),
   'one-user-per-session': async (_, world) => oneUserPerSession(world),
@@ -84,7 +85,7 @@ function timesRun(tool, message, world) {
   }
   const { entries } = world.upstream;
   const calls = entries.filter((entry) => entry.direction === 'request' && entry.message.method === 'tools/call' && entry.message.params?.name === tool && entry.message.params?.arguments?.message === message);
-  const ran = calls.filter(({ exchange, message: call }) => entries.items.some((entry) => entry.exchange === exchange && entry.message.id === call.id && entry.message.result !== undefined));
+  const ran = calls.filter(({ exchange, message: call }) => entries.items.some((entry) => entry.exchange.session === exchange.session && entry.message.id === call.id && entry.message.result !== undefined));
   return ran.length;
 }
 
@@ -101,6 +102,14 @@ async function streamsAgain({ upstream, brokenAt }) {
   return { sessions: sessions(), refusals: gets().filter(({ status }) => status === 409).length };
 }
 
+/** Waits until a session's own stream is open on each leg that has such streams; on the server's, since its last start. */
+async function streamsStand({ front, upstream, restartedAt }) {
+  const legs = [[front, 0], [upstream, restartedAt]].filter(([leg]) => leg?.kind === 'http');
+  const isOpen = ({ method, status, over }) => method === 'GET' && status === 200 && !over;
+  const stand = ([leg, since]) => leg.opened.waitFor(() => leg.exchanges.slice(since).some(isOpen), EVENT_MS);
+  return { right: (await Promise.all(legs.map(stand))).every((stream) => stream !== null) };
+}
+
 /** Since the server's last start: no stream is open and no subscription is left. */
 async function nothingLeftOpen({ upstream, restartedAt, target, ways }) {
   const recent = () => upstream.exchanges.slice(restartedAt);
@@ -109,8 +118,9 @@ async function nothingLeftOpen({ upstream, restartedAt, target, ways }) {
   const streams = target.modern ? subscriptionsAt(upstream, recent()) : recent().filter(last);
   const open = () => streams.filter(({ over }) => !over).length;
   await upstream.endings.waitFor(() => open() === 0, EVENT_MS);
-  const left = [...subscribed(upstream, recent())].filter(([, count]) => count !== 0);
-  return { right: (streams.length > 0 || ways.upstream === 'sse') && open() === 0 && left.length === 0, detail: { streams: streams.length, open: open(), left } };
+  const left = () => [...subscribed(upstream, recent())].filter(([, count]) => count !== 0);
+  await upstream.entries.waitFor(() => left().length === 0, EVENT_MS);
+  return { right: (streams.length > 0 || ways.upstream === 'sse') && open() === 0 && left().length === 0, detail: { streams: streams.length, open: open(), left: left() } };
 }
 
 function subscriptionsAt({ entries }, exchanges) {

@@ -66,7 +66,8 @@ export async function runBridged(context, report, clientName, target, { ways = O
     if (binary === null) return;
     await checkPrograms(report, world);
     checkWire(report, 'to the client', findingsToBridgedClient(context.schema, world.front));
-    checkWire(report, 'to the server', findingsToBridgedServer(context.schema, world.upstream));
+    const processes = ways.front === 'stdio' ? world.front.exchanges.length : 1;
+    checkWire(report, 'to the server', findingsToBridgedServer(context.schema, world.upstream, { processes }));
     if (context.verbose) world.proxies.forEach((proxy) => report.note(`the proxy's log:\n${proxy.tail(200)}`));
   } catch (error) {
     report.check('the run itself', false, error.message);
@@ -81,7 +82,9 @@ export async function runDual(context, report, target, { ways = OVER_HTTP } = {}
   let world = null;
   try {
     world = await begin(context, target, { ways, serves: 'dual', settings: SETTINGS });
-    const command = [context.node, join(context.here, 'clients/dual-client.mjs'), world.where, describe(target, ways), target.keepsSessions ? 'sessions' : 'none'];
+    // A program is a session, as long as it runs.
+    const sessions = target.keepsSessions || ways.upstream === 'stdio' ? 'sessions' : 'none';
+    const command = [context.node, join(context.here, 'clients/dual-client.mjs'), world.where, describe(target, ways), sessions];
     await driveClient(report, 'clients of both eras', command, world);
     if (context.verbose) world.proxies.forEach((proxy) => report.note(`the proxy's log:\n${proxy.tail(200)}`));
   } catch (error) {

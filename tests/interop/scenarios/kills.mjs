@@ -29,7 +29,7 @@ export async function runKilledProxy(context, report, era, target, ways) {
     const client = await staying(context, world, era);
     if (ways.front === 'stdio') for (const { program } of world.front.alive) process.kill(program, 'SIGKILL');
     else await world.janus.stop('SIGKILL');
-    const left = await world.upstream.gone();
+    const left = await world.upstream.gone(world.upstream.exchanges, { direct: true });
     report.check('nothing that it had started is left', world.upstream.exchanges.length > 0 && left.length === 0, names(left));
     await client.stop('SIGKILL');
   });

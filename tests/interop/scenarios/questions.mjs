@@ -58,14 +58,17 @@ function checkAll({ schema, verbose }, report, { target, upstream, front, hasty,
   if (verbose) proxies.forEach((proxy) => report.note(`a proxy's log:\n${proxy.tail(200)}`));
 }
 
-/** Where there is but one channel, everything is asked on it, and no stream is closed that could be taken up again. */
+/**
+ * Where there is but one channel, everything is asked on it, a question that nobody could answer is no call's in particular, and
+ * no stream is closed that could be taken up again.
+ */
 function asksOver({ sessions = true, ...rest }, { upstream }) {
   const asks = { ...rest, sessions: sessions || upstream === 'stdio' };
   if (upstream === 'http') return asks;
   const verb = { sse: 'GET', stdio: 'PIPE' }[upstream];
   const { resumed: _resumed, ...kept } = asks;
   const methods = new Set(asks.askedOn.map(({ method }) => method));
-  return { ...kept, askedOn: [...methods].map((method) => ({ method, verb })) };
+  return { ...kept, askedOn: [...methods].map((method) => ({ method, verb })), undeclared: asks.undeclared && { ...asks.undeclared, isError: true } };
 }
 
 function checkDeclared(report, { entries }) {

@@ -32,7 +32,7 @@ export function described({ target, ways }, { binary }) {
     questions: questions?.map((question) => ({ ...question, verb: verb ?? question.verb })),
     changes: changes && {
       ...kept,
-      ...(verb === undefined && { unheard }),
+      ...(verb === undefined && front === 'http' && { unheard }),
       // The users of a program never share it.
       steps: steps.map((step) => ({ ...step, everyone: step.everyone && !(ways.upstream === 'stdio') })),
     },
@@ -81,6 +81,7 @@ export const everything = {
       asked: { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['demo://resource/dynamic/text/1'] },
       honored: { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['demo://resource/dynamic/text/1'] },
       prompts: true,
+      unasked: ['tools'],
       steps: [
         {
           name: 'gzip-file-as-resource',

@@ -85,12 +85,14 @@ export async function addFront(context, world, settings = world.settings) {
   const front = await Tap.start({ targetPort: janus.port });
   open.push(() => front.stop());
   world.restartProxy ??= async () => {
+    const started = ways.upstream === 'stdio' ? [...world.upstream.exchanges] : [];
     await janus.child.stop('SIGKILL');
-    if (ways.upstream === 'stdio') world.left = await world.upstream.gone();
     world.upstream.epoch += 1;
+    // At once: the SDKs look for it twice, a second apart.
     janus = await proxy();
     world.janus = janus.child;
     front.targetPort = janus.port;
+    world.left = started.length === 0 ? [] : await world.upstream.gone(started);
   };
   return { front, where: whereOf(world, front, ways.front) };
 }
@@ -106,7 +108,8 @@ export async function checkPrograms(report, { upstream, front, proxies }) {
   if (upstream.kind !== 'pipe' || front === undefined) return;
   for (const proxy of proxies) await proxy.stop();
   const left = await upstream.gone();
-  report.check(`${upstream.exchanges.length} servers were started, and ended with the proxy`, upstream.exchanges.length > 0 && left.length === 0, left.map(({ session }) => session).join(', '));
+  const count = upstream.exchanges.length;
+  report.check(`${count} servers were started, and ended with the proxy`, count > 0 && left.length === 0, left.map(({ session }) => session).join(', '));
   const seen = upstream.exchanges.flatMap(({ env }) => env);
   report.check('the servers see the usual variables, and none of the proxy\'s own', seen.includes('PATH') && !seen.includes(SECRET), [...new Set(seen)].join(', '));
 }
