@@ -203,6 +203,10 @@ fn accepted(file: &Path, config: &Config, warnings: &[String]) -> String {
     for warning in warnings {
         text.push_str(&format!("# warning: {warning}\n"));
     }
-    text.push_str(&config.to_redacted_toml());
+    let settings = config.to_redacted_toml();
+    if settings.contains("[redacted]") {
+        text.push_str("# [redacted] stands for what is left out, and has to be replaced before this can be used as a file.\n");
+    }
+    text.push_str(&settings);
     text
 }

@@ -267,6 +267,19 @@ fn a_command_after_two_dashes_is_the_server() {
     assert!(std::path::Path::new(&self::command(&local).program).is_absolute());
 }
 
+/// As with --header.
+#[test]
+fn a_variable_may_be_read_from_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("token");
+    fs::write(&file, "t0ken\n").unwrap();
+    for line in ["serve", "stdio"] {
+        let loaded = load(&format!("{line} --env TOKEN=file:{} -- cat", file.display())).unwrap();
+        assert_eq!(command(&loaded).env[0].1.expose(), "t0ken");
+        assert_eq!(loaded.warnings, Vec::<String>::new());
+    }
+}
+
 /// A shell gives what it has been given, which need not be UTF-8, and `${` is its business.
 #[cfg(unix)]
 #[test]
@@ -286,6 +299,7 @@ fn wrong_surroundings_name_the_flag() {
         ("serve --cwd none -- cat", "--cwd: cannot use the file none"),
         ("serve --env abcdef -- cat", "--env: [redacted] is not accepted; accepted: NAME=VALUE"),
         ("serve --env =abcdef -- cat", "--env \"\": [redacted] is not accepted"),
+        ("serve --env A=file:none -- cat", "--env A: cannot use the file none"),
         (
             "stdio --env A=abcdef --env A=abcdef -- cat",
             "--env: [redacted] is not accepted; accepted: each variable once",

@@ -119,6 +119,7 @@ fn check_reads_the_file_of_a_host() {
         let (output, exit) = check_with(&file, &env);
         assert_eq!(exit, Exit::Ok, "{output}");
         assert!(!output.contains("s3cret"), "{output}");
+        assert!(output.contains("# [redacted] stands for what is left out"), "{output}");
         assert!(output.contains("# warning: mcpServers.\"b c\": has the name b-c here"), "{output}");
         let again = dir.path().join("again.toml");
         fs::write(&again, &output).unwrap();

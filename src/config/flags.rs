@@ -15,7 +15,9 @@ use super::raw::{self, Leaf};
 use super::substitute::Env;
 use super::target::located;
 use super::values::duration;
-use super::{Config, Log, Secret, Target, Upstream, defaults, front, mcp_servers, substitute, warnings};
+use super::{
+    Config, Log, Secret, Target, Upstream, defaults, front, mcp_servers, secrets, substitute, warnings,
+};
 
 /// One server, without a file.
 #[derive(Debug, Clone, Default, Args)]
@@ -51,7 +53,7 @@ pub struct Surroundings {
     /// The directory in which COMMAND runs
     #[arg(long, value_name = "DIR", conflicts_with_all = NOT_COMMAND, requires = "command")]
     pub cwd: Option<String>,
-    /// Environment variable for COMMAND
+    /// Environment variable for COMMAND; VALUE may be file:FILE
     #[arg(long, value_name = "NAME=VALUE", conflicts_with_all = NOT_COMMAND, requires = "command")]
     pub env: Vec<Secret>,
     /// Environment variable of this process that COMMAND gets as well
@@ -114,7 +116,7 @@ pub struct ProbeFlags {
     /// The directory in which COMMAND runs
     #[arg(long, value_name = "DIR", conflicts_with = "url", requires = "command")]
     pub cwd: Option<String>,
-    /// Environment variable for COMMAND
+    /// Environment variable for COMMAND; VALUE may be file:FILE
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "url", requires = "command")]
     pub env: Vec<Secret>,
     /// Environment variable of this process that COMMAND gets as well
@@ -256,21 +258,24 @@ impl UpstreamFlags {
     }
 }
 
+/// Values as those of headers: a text, or `file:FILE`.
 fn variables(flags: &[Secret]) -> Result<Leaf, ConfigError> {
     let mut table = toml::Table::new();
+    let refuse = |accepted: &str| ConfigError::Value {
+        path: "--env".to_owned(),
+        value: REDACTED.to_owned(),
+        accepted: accepted.to_owned(),
+    };
     for flag in flags {
-        let pair = flag.expose().split_once('=');
-        let twice = pair.is_some_and(|(name, value)| {
-            table.insert(name.to_owned(), Value::String(value.to_owned())).is_some()
-        });
-        if pair.is_none() || twice {
-            let accepted = if twice { "each variable once" } else { "NAME=VALUE" };
-            let value = REDACTED.to_owned();
-            return Err(ConfigError::Value {
-                path: "--env".to_owned(),
-                value,
-                accepted: accepted.to_owned(),
-            });
+        let (name, value) = flag.expose().split_once('=').ok_or_else(|| refuse("NAME=VALUE"))?;
+        let value = match value.strip_prefix(secrets::PREFIX) {
+            Some(file) => {
+                Value::Table(toml::Table::from_iter([("file".to_owned(), Value::String(file.to_owned()))]))
+            }
+            None => Value::String(value.to_owned()),
+        };
+        if table.insert(name.to_owned(), value).is_some() {
+            return Err(refuse("each variable once"));
         }
     }
     Ok((!table.is_empty()).then_some(Value::Table(table)))

@@ -57,7 +57,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-const PREFIX: &str = "file:";
+pub(super) const PREFIX: &str = "file:";
 /// A header value beyond this would not get through most servers; and a wrong file name is told early.
 const MAX_BYTES: u64 = 16 * 1024;
 const ACCEPTED: &str = "a header value (visible ASCII, not empty, no blank at either end), \"${NAME}\" from the \

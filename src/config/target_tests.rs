@@ -230,3 +230,13 @@ fn a_program_that_is_not_there_is_told() {
         assert!(warned[0].contains(why), "{why}: {warned:?}");
     }
 }
+
+#[test]
+fn what_stands_in_the_place_of_a_secret_is_told() {
+    let text = "[upstream.a]\ncommand = 'cat'\nargs = ['x', '[redacted]']\nenv = { K = '[redacted]', F = 'file:./dev.db' }\n\
+                [upstream.b]\nurl = 'https://b.example/'\nheaders = { x = '[redacted]' }\nauthorization = { value = '[redacted]' }";
+    let warnings = load_in(Path::new(""), text).unwrap().warnings;
+    let told: Vec<_> = warnings.iter().map(|warning| warning.split(": ").next().unwrap()).collect();
+    let paths = ["a.args[1]", "a.env.K", "a.env.F", "b.headers.x", "b.authorization.value"];
+    assert_eq!(told, paths.map(|path| format!("upstream.{path}")), "{warnings:?}");
+}

@@ -2,9 +2,12 @@
 //!
 //! Owns the list of such combinations. Never refuses anything.
 
+use std::ffi::OsStr;
 use std::fmt;
 
-use super::substitute::Env;
+use super::error::REDACTED;
+use super::secrets::PREFIX;
+use super::substitute::{Env, below};
 use super::{
     Authorization, Config, EraSetting, HttpTransport, Session, SessionScope, Target, Upstream, net, target,
 };
@@ -72,6 +75,7 @@ pub(super) fn of(config: &Config, env: Env<'_>) -> Vec<Warning> {
         {
             warn(format!("upstream.{}.command", upstream.name), why);
         }
+        of_secrets(upstream, &mut warn);
     }
     warnings
 }
@@ -138,5 +142,34 @@ fn of_upstream(upstream: &Upstream, exposed: bool, warn: &mut impl FnMut(String,
     if upstream.limits.flow_bytes > upstream.limits.message_bytes {
         let text = "more than limits.message_bytes, so no result goes on before it is whole";
         warn(at("limits.flow_bytes"), text.into());
+    }
+}
+
+/// What looks like a secret's place and not like the secret.
+fn of_secrets(upstream: &Upstream, warn: &mut impl FnMut(String, String)) {
+    let at = |setting: &str| format!("upstream.{}.{setting}", upstream.name);
+    let mut left_out = |path: String, value: &OsStr| {
+        if value == REDACTED {
+            warn(path, format!("\"{REDACTED}\" is what `check` prints in the place of a secret"));
+        }
+    };
+    for (name, value) in &upstream.headers {
+        left_out(below(&at("headers"), name), value.expose().as_ref());
+    }
+    if let Authorization::Fixed(value) = &upstream.authorization {
+        left_out(at("authorization.value"), value.expose().as_ref());
+    }
+    let Target::Command(command) = &upstream.target else { return };
+    for (index, value) in command.args.iter().enumerate() {
+        left_out(format!("{}[{index}]", at("args")), value);
+    }
+    for (name, value) in &command.env {
+        left_out(below(&at("env"), name), value.expose().as_ref());
+    }
+    for (name, value) in &command.env {
+        if value.expose().starts_with(PREFIX) {
+            let text = "begins with `file:`, and goes to the program as it is; what reads a file is a table with the one member `file`";
+            warn(below(&at("env"), name), text.to_owned());
+        }
     }
 }
