@@ -86,7 +86,8 @@ function programParts() {
   const over = (make) => (client, server) => make(client, server, program);
   return [
     ...halves(over(PART.calls), ['everything', 'pymodern'], ['python', 'modern']),
-    ...halves(over(PART.asks), ['python', 'modern'], ['everything', 'typescript', 'pymodern']),
+    ...halves(over(PART.asks), ['python', 'modern'], ['everything', 'pymodern']),
+    ...both((client) => [more(PART.asks(client, 'typescript', program))]),
     ...halves(over(PART.legacy), ['python'], ['everything']),
     PART.legacy('typescript', 'python', program, true),
     ...halves(over(PART.bridged), ['modern'], ['pymodern']),
@@ -114,7 +115,8 @@ function hostParts() {
     ...halves(over(PART.calls, host('http', 'servers')), ['pymodern'], []),
     ...halves(over(PART.calls, host('stdio', 'servers')), [], ['modern']),
     ...halves(over(PART.asks, host('stdio')), ['everything'], ['pymodern']),
-    ...halves(over(PART.asks, host('http')), ['modern'], ['python']),
+    ...halves(over(PART.asks, host('http')), ['modern'], []),
+    ...both((client) => [more(PART.asks(client, 'python', host('http')))]),
     ...halves(over(PART.legacy, host('stdio', 'flags')), ['everything'], []),
     ...halves(over(PART.legacy, host('http', 'servers')), [], ['python']),
     ...halves(over(PART.bridged, host('stdio')), [], ['pymodern']),
@@ -132,7 +134,7 @@ function oldParts() {
     ...both((client) => [PART.legacy(client, 'everything', old), PART.legacy(client, 'python', oldClient('http')), PART.legacy(client, 'everything', oldClient('stdio'))]),
     PART.legacy('typescript', 'everything', oldClient('sse')),
     PART.bridged('typescript', 'modern', oldClient('http')),
-    PART.bridged('python', 'modern', oldClient('stdio')),
+    more(PART.bridged('python', 'modern', oldClient('stdio'))),
   ];
 }
 
