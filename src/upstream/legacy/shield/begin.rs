@@ -10,6 +10,7 @@ use super::super::{Goodbye, pool};
 use super::Shield;
 use super::session::{Leg, Shielded};
 use crate::exchange::{Fault, FaultKind};
+use crate::seal::unguessable;
 use crate::telemetry::metrics::{Opened, UpstreamLimit};
 use crate::upstream::places::Place;
 use crate::wire::headers::{JSON, MCP_SESSION_ID};
@@ -18,7 +19,6 @@ use crate::wire::payload::Payload;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Response};
-use std::fmt::Write;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -71,7 +71,7 @@ async fn session(
         Begun::Other(passed) => return Ok((None, passed)),
         Begun::Session { unused, leg, head, answer } => (unused, leg, head, answer),
     };
-    let name = unguessable()?;
+    let name = unguessable().map_err(|_| internal("the system gives no random numbers"))?;
     let counted = shield.shared.metrics.session_ready();
     let session = Shielded::new(name.clone(), passage.principal, text, id.clone(), leg, place, counted);
     shield.sessions.insert(name.clone(), Arc::new(session));
@@ -198,21 +198,6 @@ async fn place(shield: &Shield) -> Result<Place, Fault> {
     let max = shield.shared.settings.session.max;
     tracing::warn!(upstream = %shield.shared.settings.name, max, "all shielded sessions are busy; raise session.max");
     Err(Fault::new(FaultKind::Busy, "all sessions of the proxy with the upstream server are in use"))
-}
-
-/// 128 bits in hexadecimal digits.
-pub(super) fn unguessable() -> Result<String, Fault> {
-    let mut bytes = [0u8; 16];
-    rustls::crypto::ring::default_provider()
-        .secure_random
-        .fill(&mut bytes)
-        .map_err(|_| internal("the system gives no random numbers"))?;
-    let mut name = String::with_capacity(32);
-    for byte in bytes {
-        // Writing to a String does not fail.
-        let _ = write!(name, "{byte:02x}");
-    }
-    Ok(name)
 }
 
 fn internal(text: &'static str) -> Fault {

@@ -12,6 +12,7 @@ use super::begin::{self, Begun};
 use super::session::{Leg, Shielded};
 use super::{Shield, call};
 use crate::exchange::{Fault, FaultKind};
+use crate::seal::unguessable;
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 use hyper::header::{RETRY_AFTER, WWW_AUTHENTICATE};
@@ -86,7 +87,7 @@ fn refused(shield: &Shield, session: &Shielded, passed: &Passed) -> Fault {
 /// Whether the session is gone by the word of a POST, which a refused GET alone does not say (C08). `None`: the server, in
 /// the middle of a restart maybe, did not say.
 pub(super) async fn is_lost(shield: &Shield, leg: &Leg, headers: &HeaderMap) -> Option<bool> {
-    let id = begin::unguessable().ok()?;
+    let id = unguessable().ok()?;
     let ping = Payload::from(format!(r#"{{"jsonrpc":"2.0","id":"janus-{id}","method":"ping"}}"#));
     let refusal = tell(&shield.shared, leg, headers, ping).await.ok()?;
     Some(refusal.is_some_and(|refusal| gate::judge(&refusal, None, leg.id.is_some()) == Gate::Lost))
@@ -100,7 +101,7 @@ async fn ask(
     method: &str,
     params: Option<&Bytes>,
 ) -> Option<Refusal> {
-    let id = begin::unguessable().ok()?;
+    let id = unguessable().ok()?;
     let params =
         params.map(|raw| format!(r#","params":{}"#, String::from_utf8_lossy(raw))).unwrap_or_default();
     let message = format!(r#"{{"jsonrpc":"2.0","id":"janus-{id}","method":"{method}"{params}}}"#);

@@ -326,7 +326,7 @@ impl Connection {
         self.idle_of(&self.lock())
     }
 
-    /// Whether it has been a session of the pool's for so long without a stream and without a call that nobody can be using it.
+    /// Whether it is a session of the pool's that the pool does not follow: as long as it uses one, it reads its stream.
     pub(super) fn is_left(&self) -> bool {
         let state = self.lock();
         state.mode == Mode::Legacy(Speaker::Driver) && !state.told.as_ref().is_some_and(Tail::is_read)

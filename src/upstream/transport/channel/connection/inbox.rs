@@ -149,27 +149,28 @@ impl Connection {
         let mut state = self.hear();
         // A listen has no other answer for as long as it lasts.
         state.answered |= matches!(addressee, Addressee::Subscription(_));
-        let taken = match (addressee, state.mode) {
+        // `None` where it is nobody's.
+        let taken: Option<bool> = match (addressee, state.mode) {
             (Addressee::Progress(token), mode) => match (state.of_token(token), mode) {
                 (Some(waiting), _) => {
                     let text = match &waiting.asked.token {
                         Some(own) => rename::notification(notification, Renamed::Progress(own)).to_bytes(),
                         None => notification.text.clone(),
                     };
-                    waiting.tail.offer(text, room)
+                    Some(waiting.tail.offer(text, room))
                 }
                 (None, Mode::Legacy(_)) if state.tasks.contains(&key(token)) => {
-                    self.to_session(&mut state, &notification.text)
+                    Some(self.to_session(&mut state, &notification.text))
                 }
-                (None, _) => false,
+                (None, _) => None,
             },
             // A log message is its call's where there is no other (B8.3), and comes before the answer then.
             (Addressee::None, Mode::Legacy(Speaker::Driver))
                 if notification.method == "notifications/message" && state.only().is_some() =>
             {
-                state.only().is_some_and(|one| one.tail.offer(notification.text.clone(), room))
+                state.only().map(|one| one.tail.offer(notification.text.clone(), room))
             }
-            (_, Mode::Legacy(_)) => self.to_session(&mut state, &notification.text),
+            (_, Mode::Legacy(_)) => Some(self.to_session(&mut state, &notification.text)),
             (Addressee::Subscription(id), Mode::Modern | Mode::Untold) => {
                 let key = key(id);
                 let Some(waiting) = state.pending.get(&key) else { return };
@@ -182,7 +183,7 @@ impl Connection {
                     drop(state);
                     return self.too_slow(waiting);
                 }
-                taken
+                Some(taken)
             }
             (Addressee::Cancelled(id), Mode::Modern | Mode::Untold) => {
                 let waiting = state.remove(&key(id));
@@ -196,18 +197,28 @@ impl Connection {
                     Told::Progress | Told::Changed | Told::LegacyOnly => None,
                     Told::Custom => state.only().filter(|one| one.asked.sort != Sort::Listen),
                 };
-                waiting.is_some_and(|waiting| waiting.tail.offer(notification.text.clone(), room))
+                waiting.map(|waiting| waiting.tail.offer(notification.text.clone(), room))
             }
         };
-        if !taken {
-            self.setting.metrics.limit(UpstreamLimit::Events);
-            tracing::debug!(upstream = %self.setting.upstream, method = %notification.method, "a notification that is nobody's, or for which there is no room, is left out");
+        match taken {
+            Some(true) => {}
+            Some(false) => self.no_room(&notification.method),
+            None => {
+                tracing::debug!(upstream = %self.setting.upstream, method = %notification.method, "a notification that is nobody's is left out");
+            }
         }
+    }
+
+    /// Something is left out for a reader who does not keep up.
+    fn no_room(&self, method: &str) {
+        self.setting.metrics.limit(UpstreamLimit::Events);
+        tracing::debug!(upstream = %self.setting.upstream, method, "a notification is left out: more waits for its reader than may");
     }
 
     /// A subscription's reader does not keep up.
     fn too_slow(self: &Arc<Self>, waiting: Option<Waiting>) {
         let Some(waiting) = waiting else { return };
+        self.setting.metrics.limit(UpstreamLimit::Events);
         tracing::warn!(upstream = %self.setting.upstream, "a subscription whose reader is too slow is ended");
         self.tell(rename::cancelled(&waiting.asked.id, None));
         waiting.lose(Lost::TooSlow);

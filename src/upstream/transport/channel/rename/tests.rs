@@ -1,3 +1,5 @@
+//! Each kind of message renamed and put back, with every other byte as it was. Rules: A2.2, A14.2-A14.4, B17; case C20.
+
 use super::*;
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{Message, parse};
