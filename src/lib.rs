@@ -28,6 +28,7 @@ pub mod exchange;
 pub mod listen;
 pub mod net;
 pub mod relay;
+pub mod schema;
 pub mod seal;
 pub mod shutdown;
 pub mod telemetry;

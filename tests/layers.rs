@@ -8,11 +8,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What each module may import. A leaf imports only what stands in its row.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("wire", &[]),
     ("exchange", &["wire", "telemetry"]),
-    ("translate", &["exchange", "wire"]),
-    ("upstream", &["translate", "exchange", "wire", "config", "net", "seal", "shutdown", "telemetry"]),
+    ("schema", &["wire"]),
+    ("translate", &["exchange", "schema", "wire"]),
+    (
+        "upstream",
+        &["translate", "exchange", "schema", "wire", "config", "net", "seal", "shutdown", "telemetry"],
+    ),
     ("relay", &["upstream", "translate", "exchange", "wire", "config", "shutdown", "telemetry"]),
     (
         "downstream",
@@ -36,6 +40,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
             "upstream",
             "translate",
             "exchange",
+            "schema",
             "wire",
             "config",
             "net",

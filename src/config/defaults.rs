@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use super::error::ConfigError;
 use super::{
-    Authorization, Config, EraSetting, FrontTimeouts, HttpTransport, Limits, Listen, Log, LogFormat, Session,
-    SessionScope, Target, Upstream, UpstreamLimits, UpstreamTimeouts, target,
+    Authorization, Config, EraSetting, FrontTimeouts, HttpTransport, Limits, Listen, Log, LogFormat, Schema,
+    SchemaPolicy, Session, SessionScope, Target, Upstream, UpstreamLimits, UpstreamTimeouts, Validation,
+    target,
 };
 use crate::wire::version::LegacyRevision;
 
@@ -67,6 +68,24 @@ impl Upstream {
             timeouts: UpstreamTimeouts::default(),
             limits: UpstreamLimits::default(),
             session: Session::default(),
+            schema: Schema::default(),
+        }
+    }
+}
+
+impl Default for Schema {
+    fn default() -> Self {
+        Self {
+            policy: SchemaPolicy::Drop,
+            arguments: Validation::Off,
+            results: Validation::Off,
+            depth: 100,
+            subschemas: 10_000,
+            bytes: 256 * KIB,
+            references: 1000,
+            time: Duration::from_millis(50),
+            cache_bytes: 8 * MIB,
+            documents: Vec::new(),
         }
     }
 }

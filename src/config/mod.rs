@@ -49,6 +49,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::wire::log_level::LogLevel;
 use crate::wire::version::LegacyRevision;
 
@@ -193,6 +195,61 @@ pub struct Upstream {
     pub timeouts: UpstreamTimeouts,
     pub limits: UpstreamLimits,
     pub session: Session,
+    pub schema: Schema,
+}
+
+/// `[upstream.NAME.schema]`: what becomes of tools whose schemas are not sound, and what is checked against schemas.
+#[derive(Debug, Clone)]
+pub struct Schema {
+    pub policy: SchemaPolicy,
+    /// A call's `arguments` against the tool's `inputSchema`.
+    pub arguments: Validation,
+    /// A result's `structuredContent` against the tool's `outputSchema`.
+    pub results: Validation,
+    /// Nesting of JSON in one schema; above: a finding.
+    pub depth: usize,
+    /// Subschemas of one schema, and how many of them may apply to one value; above: a finding.
+    pub subschemas: usize,
+    /// Bytes of one schema; above: a finding.
+    pub bytes: usize,
+    /// References in one schema; above: a finding.
+    pub references: usize,
+    /// Time that judging one tool, or checking one value, may take; above: a finding, or a value that is not checked.
+    pub time: Duration,
+    /// Bytes of lists that are kept with their verdicts, and of schemas that are kept compiled; the oldest make room.
+    pub cache_bytes: usize,
+    /// Documents that references may lead to, under their absolute URIs; files are read when the settings are.
+    pub documents: Vec<Document>,
+}
+
+/// One entry of `schema.documents`.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// Absolute, without a fragment.
+    pub uri: String,
+    pub file: PathBuf,
+    /// The file's JSON.
+    pub text: Bytes,
+}
+
+/// What becomes of a bad tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaPolicy {
+    /// It is left out of the list, and calls of it are refused.
+    Drop,
+    /// It is passed on, logged and counted.
+    Warn,
+}
+
+/// What is done about a value that does not fit its schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Validation {
+    /// It is not looked at.
+    Off,
+    /// It is passed on, logged and counted.
+    Warn,
+    /// It is refused.
+    Enforce,
 }
 
 impl Upstream {

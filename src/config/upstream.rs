@@ -105,6 +105,7 @@ fn one(name: &str, raw: &raw::Upstream, default_path: String, dir: &Path) -> Res
         timeouts: timeouts(&table.at("timeouts"), &raw.timeouts, dir)?,
         limits: limits(&table.at("limits"), &raw.limits, dir)?,
         session: session(&table.at("session"), &raw.session, dir)?,
+        schema: default.schema,
         name: name.to_owned(),
         target: default.target,
     })

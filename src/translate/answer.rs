@@ -5,9 +5,8 @@
 //! those who keep the parked calls. Rules: A1.2, A4.15, A6.2, A6.7, A8.6, A8.7, A8.12-A8.15, A10.16, B1.5, B1.7, B1.10-B1.12;
 //! vectors D33, D40-D44.
 
-use super::declared::object;
 use super::question::{Kind, Need, Question, is, items, present};
-use crate::wire::json::{self, Duplicate, Limits, Member, Object, Span, Splice};
+use crate::wire::json::{self, Duplicate, Limits, Member, Object, Span, Splice, object};
 use crate::wire::jsonrpc::{self, Id, Request, code, string};
 use crate::wire::meta;
 use crate::wire::payload::Payload;

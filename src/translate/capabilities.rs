@@ -5,10 +5,10 @@
 //! may therefore ask. Does not refuse anything: what cannot be read is not declared. Rules: A3.1-A3.7; vectors D51,
 //! D53, D54.
 
-use super::declared::{self, object};
+use super::declared;
 use super::discover::NEUTRAL_EXTENSIONS;
 use super::question::Need;
-use crate::wire::json::{Kind, Limits, Object, Span, compact, quote_into};
+use crate::wire::json::{Kind, Limits, Object, Span, compact, object, quote_into};
 use crate::wire::jsonrpc::Request;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;

@@ -2,8 +2,7 @@
 //!
 //! Rules: A1.1, A1.3, A3.8-A3.14, A9.1; vectors D1, D4, D6, D21; case C50.
 
-use super::declared::object;
-use crate::wire::json::{Cursor, Kind, Limits, Object, Span, Splice};
+use crate::wire::json::{Cursor, Kind, Limits, Object, Span, Splice, object};
 use crate::wire::jsonrpc::{Body, Id, Response, string};
 use crate::wire::meta;
 use crate::wire::payload::Payload;

@@ -53,7 +53,7 @@ fn not_found(response: &Response, error: &RpcError, request: &Request, limits: L
                 splice.replace(at, format!(",\"data\":{{\"uri\":{uri}}}"));
             }
             Some(span) => {
-                let data = super::declared::object(&response.text, span, limits);
+                let data = crate::wire::json::object(&response.text, span, limits);
                 if let Some(data) = data.filter(|data| data.first(&response.text, "uri").is_none()) {
                     splice.rewrite(&data, |_| true, format!("\"uri\":{uri}"));
                 }

@@ -5,9 +5,8 @@
 //! the whole question. It becomes the type alone, as a form's field may always be left out unless `required` names it. All
 //! other properties pass as they were written. Rules: A8.5; invariant 6; schema 2026-07-28, PrimitiveSchemaDefinition.
 
-use super::declared::object;
 use super::question::items;
-use crate::wire::json::{Limits, Member, Object, Span};
+use crate::wire::json::{Limits, Member, Object, Span, object};
 use crate::wire::jsonrpc::string;
 
 /// What to put in the place of which properties.

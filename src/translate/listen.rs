@@ -5,9 +5,8 @@
 //! end a subscription. Does not own who listens, nor where notifications come from (`upstream::legacy`).
 //! Rules: A2.5, A2.6, A4.9, B9.1, B9.4, B9.6; vectors D95-D98; spec 2026-07-28 basic/patterns/subscriptions.
 
-use super::declared::object;
 use super::discover::Initialized;
-use crate::wire::json::{self, Cursor, Kind, Limits, Span, Splice};
+use crate::wire::json::{self, Cursor, Kind, Limits, Span, Splice, object};
 use crate::wire::jsonrpc::{Id, Notification, Params, Request, string};
 use crate::wire::meta;
 use crate::wire::payload::Payload;

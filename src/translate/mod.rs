@@ -20,7 +20,6 @@ pub mod notify;
 pub mod question;
 pub mod request;
 pub mod result;
-mod schema;
 pub mod tools;
 
 #[cfg(test)]

@@ -6,9 +6,8 @@
 //! D43.
 
 use super::capabilities::Capabilities;
-use super::declared::object;
 use super::form;
-use crate::wire::json::{self, Cursor, Duplicate, Limits, Object, Span, Splice};
+use crate::wire::json::{self, Cursor, Duplicate, Limits, Object, Span, Splice, object};
 use crate::wire::jsonrpc::{Id, Params, Reply, Request, Response, string};
 use crate::wire::payload::Payload;
 use bytes::Bytes;

@@ -3,7 +3,7 @@
 //! Owns results that are held whole; `flow` does the same to one that passes.
 //! Rules: A4.10, A4.11, A4.13, A5.14, A7.9, B12; vectors D12-D14, D19, D20, D66; tools of a list in `tools`.
 
-use super::{declared, tools};
+use super::tools;
 use crate::wire::json::{Cursor, Kind, Limits, Object, Splice};
 use crate::wire::jsonrpc::{Body, Id, Response};
 use crate::wire::meta;
@@ -181,7 +181,7 @@ fn content(add: &mut String, text: &Bytes, object: &Object) {
 /// No more than 100 values; what was cut off is announced by `hasMore` (A7.9).
 fn completion(splice: &mut Splice<'_>, text: &Bytes, object: &Object, limits: Limits) {
     let Some(completion) =
-        object.first(text, "completion").and_then(|span| declared::object(text, span, limits))
+        object.first(text, "completion").and_then(|span| crate::wire::json::object(text, span, limits))
     else {
         return;
     };

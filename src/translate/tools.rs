@@ -4,10 +4,9 @@
 //! a tool whose `inputSchema` no revision allows is left out with a finding. Judging schemas any further (references,
 //! dialects, bounds) is the schema guard's work. Rules: A5.3, A5.8, A5.10, A5.11; vectors D55, D56; case C65.
 
-use super::declared::{UNBOUNDED, object, once};
 use super::legacy_client::mirror;
-use super::schema::{Place, items, walk};
-use crate::wire::json::{Kind, Object, Span, Splice};
+use crate::schema::walk::{Place, walk};
+use crate::wire::json::{Kind, Object, Span, Splice, UNBOUNDED, items, object, once};
 use crate::wire::jsonrpc::string;
 use bytes::Bytes;
 use memchr::memmem;

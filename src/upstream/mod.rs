@@ -1,6 +1,6 @@
 //! The edge to servers: one configured upstream, whatever its era.
 //!
-//! Owns what belongs to the upstream as a whole: its settings, its transport, the verdict on its era (`era`), and the
+//! Owns what belongs to the upstream as a whole: its settings, its transport, the verdict on its era (`era`), the schema guard (`guard`), and the
 //! two drivers (`legacy` with its session pool, `modern`). Does not own the choice between them for a call: `relay`
 //! plans. Imports nothing from `downstream`.
 
@@ -8,6 +8,7 @@ mod asking;
 mod backoff;
 pub mod era;
 mod flight;
+pub mod guard;
 mod head;
 pub mod legacy;
 pub mod modern;
@@ -40,6 +41,7 @@ pub struct Upstream {
     pub legacy: Arc<legacy::Legacy>,
     pub modern: Arc<modern::Modern>,
     pub metrics: Arc<UpstreamMetrics>,
+    pub guard: Arc<guard::Guard>,
     shared: Arc<Shared>,
 }
 
@@ -73,6 +75,7 @@ pub(crate) struct Shared {
     shutdown: Shutdown,
     metrics: Arc<UpstreamMetrics>,
     declared: Recent,
+    guard: Arc<guard::Guard>,
     /// Ids and progress tokens of our own. One row for all sessions: a server without session ids sees them side by
     /// side, and may key its streams by them (A14.2, C20).
     numbers: AtomicU64,
@@ -94,6 +97,7 @@ impl Shared {
         let heads = head::Heads::new(&settings);
         let numbers = AtomicU64::new(1);
         let declared = Recent::default();
+        let guard = Arc::new(guard::Guard::new(&settings.name, &settings.schema, metrics.clone()));
         Ok(Arc::new(Self {
             settings,
             transport,
@@ -102,6 +106,7 @@ impl Shared {
             shutdown,
             metrics,
             declared,
+            guard,
             numbers,
             asking,
         }))
@@ -145,7 +150,8 @@ impl Upstream {
         let legacy = legacy::Legacy::new(shared.clone(), common.parked.clone());
         let modern = modern::Modern::new(shared.clone(), common.parked);
         let era = era::Detector::new(shared.clone(), legacy.clone(), common.verdicts);
-        Ok(Self { settings, era, legacy, modern, metrics, shared })
+        let guard = shared.guard.clone();
+        Ok(Self { settings, era, legacy, modern, metrics, guard, shared })
     }
 
     /// Which transport the server has, as far as that is known.

@@ -316,7 +316,7 @@ fn declared(text: &[u8], meta: &Object) -> Result<(), Refusal> {
 
 fn is_implementation(text: &[u8], span: Span) -> bool {
     let limits = crate::wire::json::Limits { nesting: usize::MAX, members: usize::MAX };
-    let Some(object) = crate::translate::declared::object(text, span, limits) else { return false };
+    let Some(object) = crate::wire::json::object(text, span, limits) else { return false };
     ["name", "version"]
         .iter()
         .all(|name| object.first(text, name).is_some_and(|span| string(text, span).is_some()))

@@ -4,12 +4,11 @@
 //! `sampling`. Whether the client declared what a question needs is for `Entry::lacks`. Rules: A1.12-A1.14, A6.2, A6.6, A6.7,
 //! A8, B2.2, B4.3; vectors D84, D90-D92.
 
-use super::super::declared::{UNBOUNDED, object};
 use super::form;
 use super::initialize::Client;
 use super::reply::Restore;
 use super::round::{Entry, Kind, Wrong, quoted};
-use crate::wire::json::{Member, Object, Span, Splice};
+use crate::wire::json::{Member, Object, Span, Splice, UNBOUNDED, object};
 use crate::wire::meta;
 use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;

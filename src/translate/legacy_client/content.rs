@@ -4,9 +4,7 @@
 //! result. Does not own when that is done (the setting `convert_content`), nor blocks of sampling (`ask`).
 //! Rule: A6; vectors D63, D64.
 
-use crate::translate::declared::{UNBOUNDED, object, once};
-use crate::translate::schema::items;
-use crate::wire::json::{Kind, Object, Span, Splice, quote_into};
+use crate::wire::json::{Kind, Object, Span, Splice, UNBOUNDED, items, object, once, quote_into};
 use crate::wire::jsonrpc::string;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;

@@ -7,9 +7,8 @@
 use super::identity;
 use super::result::unsupported;
 use crate::translate::capabilities::{compacted, objects, sorted};
-use crate::translate::declared::{object, once};
 use crate::translate::discover::{NEUTRAL_EXTENSIONS, listed_versions};
-use crate::wire::json::{Kind, Limits, Object, Span, quote_into};
+use crate::wire::json::{Kind, Limits, Object, Span, object, once, quote_into};
 use crate::wire::jsonrpc::{Body, Response};
 use crate::wire::meta;
 use crate::wire::version::MODERN;

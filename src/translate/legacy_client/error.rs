@@ -4,9 +4,8 @@
 //! trying again first (-32020, -32022). Rules: A11, B3; vectors D75-D77, D80; case C49.
 
 use super::result::tool_error;
-use crate::translate::declared::{object, once};
 use crate::translate::error::{under_id, without_message};
-use crate::wire::json::{Limits, Object, Span, Splice};
+use crate::wire::json::{Limits, Object, Span, Splice, object, once};
 use crate::wire::jsonrpc::{self, Request, Response, RpcError, code, string};
 use crate::wire::method::Method;
 use crate::wire::payload::Payload;

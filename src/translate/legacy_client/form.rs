@@ -5,10 +5,9 @@
 //! and the server judges what they fill in; what comes back for a form that was changed is held against the server's own
 //! schema before it goes up. Rules: A8.3-A8.5, B10; vector D91.
 
-use super::super::declared::object;
 use super::super::question::{is, items, present};
 use super::round::{Wrong, plain, quoted};
-use crate::wire::json::{Kind, Limits, Member, Object, Span, Splice};
+use crate::wire::json::{Kind, Limits, Member, Object, Span, Splice, object};
 use crate::wire::jsonrpc::string;
 use crate::wire::version::LegacyRevision;
 use bytes::{BufMut, Bytes, BytesMut};

@@ -3,7 +3,7 @@
 //! Owns reading `ttlMs` and `cacheScope`. What is kept is `upstream::modern`'s business; legacy clients see neither.
 //! Rules: A4.11; spec 2026-07-28 server/utilities/caching.
 
-use super::super::declared::once;
+use crate::wire::json::once;
 use crate::wire::jsonrpc::{Body, Response};
 use std::time::Duration;
 

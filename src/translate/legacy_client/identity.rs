@@ -4,8 +4,7 @@
 //! place), members that would make a strict reader refuse the whole message are left out, and its length is bounded. Rules:
 //! A4.3, A9.
 
-use crate::translate::declared::{object, once};
-use crate::wire::json::{Kind, Limits, Member, Object, Span, compact, quote_into};
+use crate::wire::json::{Kind, Limits, Member, Object, Span, compact, object, once, quote_into};
 use crate::wire::jsonrpc::string;
 use bytes::Bytes;
 
@@ -69,7 +68,7 @@ fn are_icons(text: &[u8], span: Span, limits: Limits) -> bool {
         icon.is_some_and(|icon| once(&icon, text, "src").is_some_and(|src| string(text, src).is_some()))
     };
     Kind::of(span.of(text)) == Some(Kind::Array)
-        && crate::translate::schema::items(text, span).into_iter().all(is_icon)
+        && crate::wire::json::items(text, span).into_iter().all(is_icon)
 }
 
 /// What is not said is not made up: neither an address nor anything else that would name the peer (A9.1).

@@ -5,11 +5,10 @@
 //! refusal (`upstream`). Rules: A5.10, A5.15, A13.2, A13.3; vectors D78, D79; case C67; spec basic/transports/streamable-http,
 //! "Custom Headers from Tool Parameters".
 
-use crate::translate::declared::{object, once};
-use crate::translate::schema::{Place, Way, walk};
+use crate::schema::walk::{Place, Way, walk};
 use crate::translate::tools::{ANNOTATION, may_be_annotated};
 use crate::wire::headers::{MCP_PARAM_PREFIX, encode_value};
-use crate::wire::json::{Kind, Limits, Object, Span};
+use crate::wire::json::{Kind, Limits, Object, Span, object, once};
 use crate::wire::jsonrpc::{Request, string};
 use crate::wire::method::Method;
 use hyper::header::{HeaderName, HeaderValue};

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use super::*;
-use crate::translate::declared::UNBOUNDED;
 use crate::translate::legacy_client::testing::{LIMITS, asked};
+use crate::wire::json::UNBOUNDED;
 
 const SCHEMA: &str = r#"{"type":"object","properties":{
     "region":{"type":"string","x-mcp-header":"Region"},

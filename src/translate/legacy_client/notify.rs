@@ -3,10 +3,8 @@
 //! Owns their content. Which stream one goes out on is the session's business (B9.8).
 //! Rules: A2.2-A2.10, A4.5, A4.9, B2.5, B4.4, B9.7; vectors D93, D99.
 
-use crate::translate::declared::{object, once};
 use crate::translate::request::notification_to_legacy;
-use crate::translate::schema::items;
-use crate::wire::json::{Limits, Splice, quote_into};
+use crate::wire::json::{Limits, Splice, items, object, once, quote_into};
 use crate::wire::jsonrpc::{Notification, is_number, string};
 use crate::wire::meta;
 use crate::wire::payload::Payload;

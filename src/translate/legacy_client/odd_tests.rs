@@ -7,9 +7,8 @@
 use super::output::Output;
 use super::testing::{able, id};
 use super::{discovered, envelope, error, initialize, mirror, notify, result, tools};
-use crate::translate::declared::{UNBOUNDED, once};
 use crate::translate::flow::{Flow, Form, Plan};
-use crate::wire::json::{Cursor, Limits, Object, Span};
+use crate::wire::json::{Cursor, Limits, Object, Span, UNBOUNDED, once};
 use crate::wire::jsonrpc::{self, Id, Message, Reply};
 use crate::wire::meta;
 use crate::wire::method::Method;
@@ -175,7 +174,7 @@ fn whole(payload: &Payload) -> (Bytes, Object) {
 #[track_caller]
 fn member(text: &Bytes, object: &Object, name: &str) -> Option<Object> {
     let span = object.first(text, name)?;
-    crate::translate::declared::object(text, span, UNBOUNDED)
+    crate::wire::json::object(text, span, UNBOUNDED)
 }
 
 /// Nothing of the modern era, and the caller's id.
@@ -305,8 +304,7 @@ fn requests_go_up_in_one_envelope() {
     for turn in 0..TURNS {
         let Some(Message::Request(asked)) = draw.message("request", "") else { continue };
         if let Ok(read) = initialize::read(&asked, LIMITS) {
-            let info =
-                crate::translate::declared::object(&read.info, Span::new(0, read.info.len()), UNBOUNDED);
+            let info = crate::wire::json::object(&read.info, Span::new(0, read.info.len()), UNBOUNDED);
             assert!(once(&info.unwrap(), &read.info, "name").is_some());
         }
         let method = Method::of(&asked.method);
@@ -318,8 +316,8 @@ fn requests_go_up_in_one_envelope() {
         let shown = String::from_utf8_lossy(&text);
         assert_eq!(once(&top, &text, "id").map(|span| span.of(&text)), Some(&b"77"[..]), "{shown}");
         let params = member(&text, &top, "params").unwrap();
-        let meta = once(&params, &text, "_meta")
-            .and_then(|span| crate::translate::declared::object(&text, span, UNBOUNDED));
+        let meta =
+            once(&params, &text, "_meta").and_then(|span| crate::wire::json::object(&text, span, UNBOUNDED));
         let meta = meta.unwrap_or_else(|| panic!("{shown}"));
         let version = once(&meta, &text, meta::PROTOCOL_VERSION).map(|span| span.of(&text));
         assert_eq!(version, Some(&b"\"2026-07-28\""[..]), "{shown}");

@@ -3,9 +3,8 @@
 //! Owns what a schema says of its root, the object that is put around one that is none, and the references inside that then
 //! lead elsewhere. Does not own the values (`result`). Rule: B6; vectors D57-D59.
 
-use crate::translate::declared::{UNBOUNDED, object, once};
-use crate::translate::schema::{Place, walk};
-use crate::wire::json::{Kind, Member, Object, Span, Splice, quote};
+use crate::schema::walk::{Place, walk};
+use crate::wire::json::{Kind, Member, Object, Span, Splice, UNBOUNDED, object, once, quote};
 use crate::wire::jsonrpc::string;
 use bytes::Bytes;
 use memchr::memmem;

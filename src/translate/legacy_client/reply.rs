@@ -4,12 +4,11 @@
 //! else passes as it was written. An answer that does not fit, and an error, have no place in `inputResponses`: they end the call,
 //! and the words say why. Rules: A4.15, A6.6, A8.6, A8.7, A8.11-A8.15, B2.6, B2.7, B10.4, X5; vectors D84, D88, D91.
 
-use super::super::declared::{UNBOUNDED, object};
 use super::super::question::{is, items, present};
 use super::ask::block::{Reader, block, list, push};
 use super::form::Fields;
 use super::round::{Kind, Wrong, plain};
-use crate::wire::json::{self, Limits, Member, Object, Span, Splice, compact};
+use crate::wire::json::{self, Limits, Member, Object, Span, Splice, UNBOUNDED, compact, object};
 use crate::wire::jsonrpc::{Reply, Response, string};
 use crate::wire::meta;
 use bytes::Bytes;

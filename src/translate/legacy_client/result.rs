@@ -6,10 +6,10 @@
 
 use super::content;
 use super::output::Output;
-use crate::translate::declared::{UNBOUNDED, object, once};
 use crate::translate::result::{Unreadable, readable};
-use crate::translate::schema::items;
-use crate::wire::json::{Kind as Json, Member, Object, Span, Splice, compact, quote_into};
+use crate::wire::json::{
+    Kind as Json, Member, Object, Span, Splice, UNBOUNDED, compact, items, object, once, quote_into,
+};
 use crate::wire::jsonrpc::{Body, Id, Response, string};
 use crate::wire::meta;
 use crate::wire::method::Method;

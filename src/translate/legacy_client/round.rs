@@ -5,12 +5,11 @@
 //! anybody is asked anything. The requests that ask the client stand in `ask`, what its answers become in `reply`; how often
 //! and how fast is for those who drive the rounds. Rules: A1.12-A1.14, A8.1, A8.2, B2.1, B2.3, B2.4; vectors D84-D87, D90.
 
-use super::super::declared::object;
 use super::super::question::{is, present};
 use super::ask::sampling;
 use super::form;
 use super::initialize::Client;
-use crate::wire::json::{self, Duplicate, Limits, Member, Object, Span, compact, quote_into};
+use crate::wire::json::{self, Duplicate, Limits, Member, Object, Span, compact, object, quote_into};
 use crate::wire::jsonrpc::{Body, Response, string};
 use bytes::{BufMut, Bytes, BytesMut};
 use std::borrow::Cow;

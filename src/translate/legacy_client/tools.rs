@@ -7,11 +7,9 @@
 use super::mirror::{self, Mirrors};
 use super::output::{self, Output};
 use super::result::{ends_in_null, under_id};
-use crate::translate::declared::{UNBOUNDED, object, once};
 use crate::translate::result::{Unreadable, readable};
-use crate::translate::schema::items;
 use crate::translate::tools::{Finding, FindingKind, OBJECT_ROOT, Root, root};
-use crate::wire::json::{Kind, Object, Span, Splice};
+use crate::wire::json::{Kind, Object, Span, Splice, UNBOUNDED, items, object, once};
 use crate::wire::jsonrpc::{Body, Id, Response, string};
 use crate::wire::method::Method;
 use crate::wire::payload::Payload;

@@ -1,13 +1,14 @@
 //! JSON as bytes: finding where things stand in a text, and writing a changed text from pieces of the old one.
 //!
 //! Owns: a strict scanner of RFC 8259 texts that records spans and builds no tree (`cursor`), one that reads a text in
-//! pieces as they come (`flow`), the recorded members of an object (`object`), string contents (`text`), and the splice
+//! pieces as they come (`flow`), the recorded members of an object (`object`), a look into a text that was scanned before (`look`), string contents (`text`), and the splice
 //! that removes, replaces and inserts while every other byte survives (`splice`), and a text without its white space (`compact`). It does not know JSON-RPC, MCP or any member's meaning, and never converts a
 //! number: `1e400` and `-0` are bytes here.
 
 mod compact;
 mod cursor;
 mod flow;
+mod look;
 mod marks;
 mod object;
 mod splice;
@@ -21,6 +22,7 @@ mod tests;
 pub use compact::compact;
 pub use cursor::{Cursor, Limits, ScanError, ScanFault};
 pub use flow::{Mark, Scanner};
+pub use look::{UNBOUNDED, items, object, once};
 pub use object::{Duplicate, Member, Object};
 pub use splice::Splice;
 pub use text::{quote, quote_into, unescape};

@@ -3,9 +3,9 @@
 //! Owns which blocks there are, what each must have, and the few that are written otherwise for who reads them. Rules: A6.1-A6.8,
 //! A8.13, C32; vector D92.
 
-use super::super::super::declared::object;
 use super::super::super::question::{is, items, present};
 use super::super::round::{Wrong, plain, quoted};
+use crate::wire::json::object;
 use crate::wire::json::{Kind, Limits, Object, Span, Splice};
 use crate::wire::jsonrpc::string;
 use bytes::{BufMut, Bytes, BytesMut};

@@ -3,12 +3,12 @@
 //! Owns what of them can be read, whether they need a client that knows tools, and lists of blocks for clients that have one block
 //! a message. The blocks themselves stand in `block`. Rules: A4.17, A6.7, A8.9, A8.10; vector D92.
 
-use super::super::super::declared::object;
 use super::super::super::question::{is, is_integer, items, present};
 use super::super::initialize::Client;
 use super::super::output::{self, Output};
 use super::super::round::Wrong;
 use super::block::{Reader, array, block, list, options, push, whole, written};
+use crate::wire::json::object;
 use crate::wire::json::{Kind, Limits, Object, Span, Splice};
 use crate::wire::jsonrpc::string;
 use crate::wire::version::LegacyRevision;

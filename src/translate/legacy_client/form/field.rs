@@ -4,12 +4,12 @@
 //! says something no revision can read (`"title":null`) is left out, since it asks nothing of the user; everything else stays as
 //! it was written. Rules: A8.4, A8.5, B10.1, B10.2, B10.4.
 
-use super::super::super::declared::object;
 use super::super::super::form::reduced;
 use super::super::super::question::{is, is_integer, items, present};
 use super::super::ask::sampling::number;
 use super::super::round::Wrong;
 use super::format;
+use crate::wire::json::object;
 use crate::wire::json::{Kind, Limits, Object, Span, Splice};
 use crate::wire::jsonrpc::string;
 use crate::wire::version::LegacyRevision;

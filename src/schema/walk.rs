@@ -4,13 +4,12 @@
 //! property of the same name and a schema from data. It goes over the text once, without recursion, however deep that is.
 //! What a walk does with a schema is its own business. Rules: A5.3, A5.10, B6.1; cases C62, C67; vector D68.
 
-use super::declared::UNBOUNDED;
-use crate::wire::json::{Cursor, Kind, Mark, Member, Object, ScanFault, Scanner, Span};
+use crate::wire::json::{Kind, Mark, Member, Object, ScanFault, Scanner, Span};
 use smallvec::SmallVec;
 
 /// What stands at a place of a schema that holds further schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     Schema,
     /// An object whose values are schemas, under names that mean nothing.
     Map,
@@ -19,7 +18,7 @@ pub(super) enum Place {
 
 impl Place {
     /// What the value of a keyword is; `None` where no revision of the language puts a schema.
-    pub(super) fn of(keyword: &str, value: Kind) -> Option<Self> {
+    pub(crate) fn of(keyword: &str, value: Kind) -> Option<Self> {
         Some(match keyword {
             "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
             | "dependencies" => Place::Map,
@@ -44,7 +43,7 @@ impl Place {
 
 /// Hands every schema at and below `root` to `visit`, the inner ones before the outer ones, with the way to it. `root` is a
 /// span of a text that was scanned before; `place` says what the value of a keyword holds.
-pub(super) fn walk(
+pub(crate) fn walk(
     text: &[u8],
     root: Span,
     place: impl Fn(&str, Kind) -> Option<Place>,
@@ -93,14 +92,14 @@ fn below(outer: Option<&Level>, depth: usize) -> Option<Place> {
 
 /// The objects that are open around a schema.
 #[derive(Clone, Copy)]
-pub(super) struct Way<'a> {
+pub(crate) struct Way<'a> {
     text: &'a [u8],
     open: &'a [Level],
 }
 
 impl Way<'_> {
     /// The names of the properties that lead to the schema, if nothing but `properties` does; none at the root.
-    pub(super) fn properties(&self) -> Option<Vec<Box<str>>> {
+    pub(crate) fn properties(&self) -> Option<Vec<Box<str>>> {
         let mut names = Vec::new();
         for level in self.open {
             match level.place {
@@ -152,18 +151,6 @@ impl Level {
         self.members.push(self.member);
         self.holds = None;
     }
-}
-
-/// The items of the array at `span`, of a text that was scanned before; none if it is no array.
-pub(super) fn items(text: &[u8], span: Span) -> Vec<Span> {
-    let mut found = Vec::new();
-    let mut cursor = Cursor::on_prefix(span.of(text), UNBOUNDED);
-    let read = cursor.array(|cursor| {
-        let item = cursor.skip()?;
-        found.push(Span { start: item.start + span.start, end: item.end + span.start });
-        Ok(())
-    });
-    if read.is_ok() { found } else { Vec::new() }
 }
 
 #[cfg(test)]
