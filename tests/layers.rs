@@ -27,7 +27,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("net", &[]),
     ("seal", &[]),
     ("shutdown", &[]),
-    ("telemetry", &["config", "wire"]),
+    ("telemetry", &["config", "schema", "wire"]),
     ("demo", &[]),
     ("cli", &["config"]),
     // They put the program together and may know everyone.

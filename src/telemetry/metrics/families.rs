@@ -3,7 +3,7 @@
 //! Owns the list, which the README repeats as a table. Names follow Prometheus: `mcp_janus_` in front, base units, `_total`
 //! for what only grows. Does not own what is counted when.
 
-use super::{bridge, channel, questions};
+use super::{bridge, channel, questions, schema};
 use prometheus::core::Collector;
 use prometheus::{
     HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, Result,
@@ -40,6 +40,7 @@ pub(super) struct Families {
     pub(super) questions: questions::Families,
     pub(super) bridge: bridge::Families,
     pub(super) channel: channel::Families,
+    pub(super) schema: schema::Families,
     pub(super) client_connections: IntGauge,
     pub(super) client_accepted: IntCounter,
     pub(super) client_received: IntCounter,
@@ -155,6 +156,7 @@ impl Families {
             questions: questions::Families::register(&mut to)?,
             bridge: bridge::Families::register(&mut to)?,
             channel: channel::Families::register(&mut to)?,
+            schema: schema::Families::register(&mut to)?,
             client_connections: to
                 .gauge("mcp_janus_client_connections", "Connections of clients open now.")?,
             client_accepted: to

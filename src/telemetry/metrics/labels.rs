@@ -24,8 +24,10 @@ macro_rules! words {
 }
 
 mod bridge;
+mod schema;
 
 pub use bridge::*;
+pub use schema::*;
 
 words! {
     /// How a request to an endpoint ended.

@@ -1,9 +1,10 @@
 //! Metrics: what is counted, under which names, and as the text that Prometheus reads.
 //!
 //! Owns the registry of one process, the handles by which the other modules count (`front`, `upstream`, `channel`,
-//! `questions`, `bridge`, `request`), and the rendering. Counting is an atomic addition through a handle that was found before; nothing on the way of a request
-//! takes a lock or looks a label up. Labels are words of the program and names from the settings (`labels`), never a
-//! client's. Does not own the listener that serves the text (`listen::admin`). A leaf: knows settings and `wire` only.
+//! `questions`, `bridge`, `schema`, `request`), and the rendering. Counting is an atomic addition through a handle that was
+//! found before; nothing on the way of a request takes a lock or looks a label up. Labels are words of the program and names from the settings (`labels`), never a
+//! client's. Does not own the listener that serves the text (`listen::admin`). A leaf: knows settings, `wire`
+//! and the kinds of findings of `schema` only.
 
 mod bridge;
 mod channel;
@@ -13,15 +14,17 @@ mod held;
 mod labels;
 mod questions;
 mod request;
+mod schema;
 mod upstream;
 
 pub use channel::RunningProcess;
 pub use front::FrontMetrics;
 pub use held::{Connection, Held, HeldBytes, OpenStream, ReadySession};
 pub use labels::{
-    CatalogFetch, ClientAnswer, ClientStream, Delivered, Ended, Exited, LikePair, Limit, ListCache, NotAsked,
-    NoticeKind, Noticed, Opened, ParkEnd, QuestionKind, ReplayDropped, Resumption, SessionBegan, SessionEnd,
-    StateRefused, StreamKind, TokenRefresh, UpstreamLimit, Verdict, Way, What,
+    CallValue, CatalogFetch, ClientAnswer, ClientStream, Delivered, Ended, Exited, LikePair, Limit,
+    ListCache, ListVerdict, NotAsked, NoticeKind, Noticed, Opened, ParkEnd, QuestionKind, ReplayDropped,
+    Resumption, SessionBegan, SessionEnd, StateRefused, StreamKind, TokenRefresh, UpstreamLimit, ValueCheck,
+    Verdict, Way, What,
 };
 pub use request::{Meter, Tally, Waiting};
 pub use upstream::UpstreamMetrics;

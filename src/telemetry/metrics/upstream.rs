@@ -12,6 +12,7 @@ use super::labels::{
     Delivered, Ended, Opened, SIDES, StreamKind, UpstreamLimit, Verdict, What, side, side_label,
 };
 use super::questions::Questions;
+use super::schema::Schemas;
 use crate::wire::version::Era;
 use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge};
 use std::sync::{Arc, OnceLock};
@@ -59,6 +60,7 @@ pub struct UpstreamMetrics {
     questions: Questions,
     bridge: Bridge,
     channel: Channel,
+    schemas: Schemas,
     connections: IntGauge,
     connected: IntCounter,
     received: IntCounter,
@@ -105,6 +107,7 @@ impl UpstreamMetrics {
             questions: Questions::new(&families.questions, name),
             bridge: Bridge::new(&families.bridge, name),
             channel: Channel::new(&families.channel, name),
+            schemas: Schemas::new(&families.schema, name),
             connections: families.upstream_connections.with_label_values(&[name]),
             connected: one(&families.upstream_connected),
             received: one(&families.upstream_received),
@@ -235,6 +238,10 @@ impl UpstreamMetrics {
 
     pub(super) fn channel(&self) -> &Channel {
         &self.channel
+    }
+
+    pub(super) fn schemas(&self) -> &Schemas {
+        &self.schemas
     }
 
     /// A connection to the server has been made.
