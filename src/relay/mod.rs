@@ -17,6 +17,8 @@ use crate::exchange::{
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{Limit, Meter};
 use crate::translate::listen::{Filter, FilterFault};
+use crate::translate::result::tool_error;
+use crate::upstream::guard::{Denied, Scope};
 use crate::upstream::legacy::{Lease, is_retry};
 use crate::upstream::modern::{Caller, Trouble, is_event_stream};
 use crate::upstream::{Upstream, UpstreamBody};
@@ -131,6 +133,12 @@ impl Relay {
         call.meter.server(era);
         match era {
             Era::Modern => {
+                // Where the proxy looks the tool up, it asks the guard after that.
+                if !upstream.modern.says_headers_of(call)
+                    && let Some(denied) = denied(upstream, call)
+                {
+                    return denied.map_err(Trouble::Fault);
+                }
                 let response = upstream.modern.send(call).await?;
                 if !streams && is_event_stream(response.headers()) {
                     let collapsed = Box::pin(upstream.modern.collapse(response, call.id())).await;
@@ -142,6 +150,9 @@ impl Relay {
                 if call.method.can_ask() && is_retry(&call.request) {
                     // Never understood as "start again" (B1.2).
                     return self.resume(upstream, call.clone()).map_err(Trouble::Fault);
+                }
+                if let Some(denied) = denied(upstream, call) {
+                    return denied.map_err(Trouble::Fault);
                 }
                 // Before a session is opened for what cannot be run.
                 let wanted = self.wanted(call).map_err(Trouble::Fault)?;
@@ -262,5 +273,19 @@ impl Relay {
     fn channel(&self, call: &Call) -> (Sender, Receiver) {
         let (sender, receiver) = channel(self.front.events, self.front.event_bytes);
         (sender.metered(call.meter.clone()), receiver)
+    }
+}
+
+/// What the guard says to a call that it does not let through.
+fn denied(upstream: &Upstream, call: &Call) -> Option<Result<Reply, Fault>> {
+    if call.method != Method::ToolsCall {
+        return None;
+    }
+    match upstream.guard.admit(Scope::of(call.principal, None), &call.request) {
+        Ok(()) => None,
+        Err(Denied::Tool(words)) => Some(Err(Fault::new(FaultKind::InvalidParams, words))),
+        Err(Denied::Value(words)) => {
+            Some(Ok(Reply::Done(Outcome::Result(tool_error(call.id(), &words, None)))))
+        }
     }
 }

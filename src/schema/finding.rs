@@ -68,6 +68,7 @@ kinds! {
     OutputRoot "output_root" Bad "the root of outputSchema is not of the type \"object\", as the server's revision wants" "wrap the result in an object, or move the server to 2026-07-28";
     NotASchema "not_a_schema" Bad "outputSchema is neither an object nor true or false" "leave outputSchema out, or give it a schema";
     TypeAdded "type_added" Mended "inputSchema says nothing of its root; \"type\":\"object\" is added" "set \"type\":\"object\" at the root of inputSchema";
+    NullOutput "null_output" Mended "outputSchema is null; it is taken out" "leave outputSchema out where there is none";
     DialectAdded "dialect_added" Mended "the schema is of an older dialect and does not say so; \"$schema\" is added" "set \"$schema\" at the root";
     UnknownDialect "unknown_dialect" Note "the dialect is not known; the schema is not checked against a meta-schema" "use one of 2020-12, 2019-09, draft-07, draft-06, draft-04 in \"$schema\"";
     MetaSchema "meta_schema" Bad "the schema is not valid in its dialect" "mend the schema, or declare its dialect in \"$schema\"";

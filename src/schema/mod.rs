@@ -17,6 +17,7 @@ pub mod form;
 pub mod header;
 pub mod list;
 pub mod refs;
+pub mod sift;
 pub mod tool;
 pub mod validate;
 pub mod walk;

@@ -26,6 +26,8 @@ pub struct Judged {
     pub findings: Vec<Finding>,
     /// Of the schemas at `input` and `output`: the dialect that they are of and do not declare (A5.4).
     pub undeclared: [Option<Dialect>; 2],
+    /// The dialects that they are read in; `None`: not known, or no schema.
+    pub dialects: [Option<Dialect>; 2],
     /// An earlier tool of the list has its name.
     pub again: bool,
     /// Its annotations are such that no header may be built from them (A5.10).

@@ -4,6 +4,8 @@
 //! Rules: A4.10, A4.11, A4.13, A5.14, A7.9, B12; vectors D12-D14, D19, D20, D66; tools of a list in `tools`.
 
 use super::tools;
+use crate::schema::Finding;
+use crate::schema::sift::Sift;
 use crate::wire::json::{Cursor, Kind, Limits, Object, Splice};
 use crate::wire::jsonrpc::{Body, Id, Response};
 use crate::wire::meta;
@@ -21,7 +23,7 @@ const COMPLETION_VALUES: usize = 100;
 #[derive(Debug)]
 pub struct Translated {
     pub message: Payload,
-    pub findings: Vec<tools::Finding>,
+    pub findings: Vec<Finding>,
 }
 
 /// A result that lacks what every revision requires of it, and that no client could read.
@@ -67,15 +69,19 @@ pub fn readable(text: &Bytes, body: &Body, method: Method) -> Result<(), Unreada
 }
 
 /// A result of `tools/call` that says that the tool failed, in words of the proxy.
-pub fn tool_error(id: &Id, what: &str, server_info: &Bytes) -> Payload {
+pub fn tool_error(id: &Id, what: &str, server_info: Option<&Bytes>) -> Payload {
     let mut out = format!(
         r#"{{"jsonrpc":"2.0","id":{},"result":{{"resultType":"complete","content":[{{"type":"text","text":"#,
         String::from_utf8_lossy(id.raw())
     );
     crate::wire::json::quote_into(&mut out, what);
-    out.push_str("}],\"isError\":true,\"_meta\":{");
-    push_server_info(&mut out, server_info);
-    out.push_str("}}}");
+    out.push_str("}],\"isError\":true");
+    if let Some(server_info) = server_info {
+        out.push_str(",\"_meta\":{");
+        push_server_info(&mut out, server_info);
+        out.push('}');
+    }
+    out.push_str("}}");
     Payload::from(out)
 }
 
@@ -84,13 +90,16 @@ pub fn is_error(text: &Bytes, body: &Body) -> bool {
     body.object.first(text, "isError").is_some_and(|span| span.of(text) == b"true")
 }
 
-/// The whole message under the client's id. `server_info` is the raw JSON that the server gave at `initialize`.
+/// The whole message under the client's id. `server_info` is the raw JSON that the server gave at `initialize`; `sift` is the
+/// guard's verdict where it is a list of tools.
+#[allow(clippy::too_many_arguments, reason = "one caller")]
 pub fn to_modern(
     response: &Response,
     body: &Body,
     method: Method,
     id: &Id,
     server_info: &Bytes,
+    sift: Option<&Sift>,
     limits: Limits,
 ) -> Translated {
     let text = &response.text;
@@ -111,7 +120,9 @@ pub fn to_modern(
     }
     match method {
         Method::ToolsCall => content(&mut add, text, &body.object),
-        Method::ToolsList => findings = tools::rewrite(&mut splice, text, &body.object),
+        Method::ToolsList => {
+            findings = sift.map(|sift| tools::rewrite(&mut splice, text, sift)).unwrap_or_default();
+        }
         Method::Complete => completion(&mut splice, text, &body.object, limits),
         Method::Discover
         | Method::PromptsList

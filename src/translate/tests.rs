@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::schema::Speaker;
+use crate::schema::sift::Sift;
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{self, Id, Message, Reply, Request, Response};
 use crate::wire::method::Method;
@@ -37,7 +39,10 @@ fn up(text: &str, method: Method) -> String {
     let Reply::Result(body) = &response.reply else { panic!("a result") };
     let id = request(r#"{"jsonrpc":"2.0","id":"c","method":"m"}"#).id;
     let info = Bytes::from_static(br#"{"name":"s","version":"1"}"#);
-    let out = result::to_modern(&response, body, method, &id, &info, LIMITS).message.to_bytes();
+    let speaker = Speaker::Legacy(Some(LegacyRevision::V2025_06_18));
+    let sift = Sift::of_result(&response.text, &body.object, speaker);
+    let sift = (method == Method::ToolsList).then_some(&sift);
+    let out = result::to_modern(&response, body, method, &id, &info, sift, LIMITS).message.to_bytes();
     String::from_utf8(out.to_vec()).unwrap()
 }
 
@@ -193,6 +198,20 @@ fn d55_d56_tools_lose_execution_and_header_annotations() {
             "b": {"items": {"anyOf": [{}]}},
         }}}])
     );
+}
+
+#[test]
+fn d65_a_dialect_that_goes_without_saying_is_said() {
+    let tool = |schema: &str| {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":77,"result":{{"tools":[{{"name":"t","inputSchema":{{"type":"object","properties":{{"a":{schema}}}}}}}]}}}}"#
+        );
+        let out: Value = serde_json::from_str(&up(&text, Method::ToolsList)).unwrap();
+        out["result"]["tools"][0]["inputSchema"]["$schema"].clone()
+    };
+    assert_eq!(tool(r#"{"items":[{},{}]}"#), "http://json-schema.org/draft-07/schema#");
+    assert_eq!(tool(r#"{"minimum":1,"exclusiveMinimum":true}"#), "http://json-schema.org/draft-04/schema#");
+    assert_eq!(tool(r#"{"items":{}}"#), Value::Null);
 }
 
 #[test]

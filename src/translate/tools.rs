@@ -1,122 +1,61 @@
 //! The tools of a legacy `tools/list` result as a modern client is to see them.
 //!
-//! Owns: what has no meaning there is taken out (`execution`, `x-mcp-header`), a root without a type is repaired, and
-//! a tool whose `inputSchema` no revision allows is left out with a finding. Judging schemas any further (references,
-//! dialects, bounds) is the schema guard's work. Rules: A5.3, A5.8, A5.10, A5.11; vectors D55, D56; case C65.
+//! Owns the edits: tools that are left out by the guard's verdict, what has no meaning there (`execution`, `x-mcp-header`), a
+//! root without a type and an undeclared dialect, which are mended. Does not own the verdict (`schema`).
+//! Rules: A5.3, A5.4, A5.8, A5.10, A5.11; vectors D55, D56, D65; case C65.
 
-use super::legacy_client::mirror;
+use crate::schema::sift::Sift;
+use crate::schema::tool::{Judged, Shape};
 use crate::schema::walk::{Place, walk};
-use crate::wire::json::{Kind, Object, Span, Splice, UNBOUNDED, items, object, once};
+use crate::schema::{Dialect, Finding, Kind};
+use crate::wire::json::{Object, Span, Splice, UNBOUNDED, object, once};
 use crate::wire::jsonrpc::string;
 use bytes::Bytes;
 use memchr::memmem;
 
-/// Something about one tool that the operator should know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// The tool's name as far as it has one.
-    pub tool: String,
-    pub kind: FindingKind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum FindingKind {
-    #[error("left out: the tool is not an object with a name")]
-    NoName,
-    #[error("left out: inputSchema is missing or not an object")]
-    NoSchema,
-    #[error("left out: the root type of inputSchema is not \"object\"")]
-    RootType,
-    #[error("repaired: inputSchema has no root type, \"type\":\"object\" was added")]
-    Repaired,
-    #[error("kept, but calls of it fail: it asks for tasks (execution.taskSupport), which are not bridged")]
-    NeedsTask,
-    /// Of a modern server's.
-    #[error("left out: {0}")]
-    Header(mirror::Invalid),
-    #[error("left out: another tool of the list has the same name")]
-    NameTwice,
-    #[error("kept without its outputSchema, which is no schema")]
-    NoOutputSchema,
-}
-
-/// Edits `result.tools`; anything but an array of tools is left as it is.
-pub fn rewrite(splice: &mut Splice<'_>, text: &Bytes, result: &Object) -> Vec<Finding> {
+/// Edits `result.tools`. What is found on the way that only this direction minds.
+pub fn rewrite(splice: &mut Splice<'_>, text: &Bytes, sift: &Sift) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let Some(tools) = result.first(text, "tools") else { return findings };
-    if Kind::of(tools.of(text)) != Some(Kind::Array) {
-        return findings;
+    let spans: Vec<Span> = sift.tools().iter().map(|judged| sift.at(judged.span)).collect();
+    for judged in sift.tools().iter().filter(|judged| sift.stays(judged)) {
+        findings.extend(one(splice, text, sift, judged));
     }
-    let items = items(text, tools);
-    let mut keep = Vec::with_capacity(items.len());
-    for &item in &items {
-        keep.push(one(splice, text, item, &mut findings));
-    }
-    splice.retain(&items, |index| keep[index]);
+    splice.retain(&spans, |index| sift.tools().get(index).is_some_and(|judged| sift.stays(judged)));
     findings
 }
 
-/// Whether the tool stays. Edits are made only in one that does.
-fn one(splice: &mut Splice<'_>, text: &Bytes, span: Span, findings: &mut Vec<Finding>) -> bool {
-    let mut report =
-        |tool: &str, kind| findings.push(Finding { tool: tool.chars().take(128).collect(), kind });
-    let Some(tool) = object(text, span, UNBOUNDED) else {
-        report("", FindingKind::NoName);
-        return false;
-    };
-    let Some(name) = once(&tool, text, "name").and_then(|span| string(text, span)) else {
-        report("", FindingKind::NoName);
-        return false;
-    };
-    let Some(schema) = once(&tool, text, "inputSchema").and_then(|span| object(text, span, UNBOUNDED)) else {
-        report(&name, FindingKind::NoSchema);
-        return false;
-    };
-    let add = match root(text, &schema) {
-        Root::Object => "",
-        Root::Unsaid => {
-            report(&name, FindingKind::Repaired);
-            OBJECT_ROOT
+/// Edits one that stays.
+fn one(splice: &mut Splice<'_>, text: &Bytes, sift: &Sift, judged: &Judged) -> Option<Finding> {
+    let tool = object(text, sift.at(judged.span), UNBOUNDED)?;
+    let null = judged.output.is_some_and(|span| sift.at(span).of(text) == b"null");
+    let keep = |name: &str| !(name == "execution" || null && name == "outputSchema");
+    splice.rewrite(&tool, |member| member.name(text).is_none_or(|name| keep(&name)), "");
+    if let Some(schema) = judged.input.and_then(|span| object(text, sift.at(span), UNBOUNDED)) {
+        let annotated = may_be_annotated(schema.span.of(text));
+        let add = added(judged.shape, judged.undeclared[0]);
+        splice.rewrite(&schema, |member| !(annotated && member.is(text, ANNOTATION)), add);
+        if annotated {
+            strip_annotations(splice, text, &schema);
         }
-        Root::Other => {
-            report(&name, FindingKind::RootType);
-            return false;
-        }
-    };
-    if needs_task(&tool, text) {
-        report(&name, FindingKind::NeedsTask);
     }
-    splice.rewrite(&tool, |member| !member.is(text, "execution"), "");
-    let annotated = may_be_annotated(schema.span.of(text));
-    splice.rewrite(&schema, |member| !(annotated && member.is(text, ANNOTATION)), add);
-    if annotated {
-        strip_annotations(splice, text, &schema);
+    if let (Some(dialect), Some(span)) = (judged.undeclared[1], judged.output)
+        && let Some(schema) = object(text, sift.at(span), UNBOUNDED)
+    {
+        splice.rewrite(&schema, |_| true, added(Shape::Sound, Some(dialect)));
     }
-    true
+    let name = judged.name.as_deref().unwrap_or_default();
+    needs_task(&tool, text).then(|| Finding::new(name, "/execution/taskSupport", Kind::NeedsTask, ""))
+}
+
+/// What is written at the root of a schema.
+fn added(shape: Shape, undeclared: Option<Dialect>) -> String {
+    let kind = (shape == Shape::Untyped).then(|| OBJECT_ROOT.to_owned());
+    let dialect = undeclared.map(|dialect| format!("\"$schema\":\"{}\"", dialect.uri()));
+    [dialect, kind].into_iter().flatten().collect::<Vec<_>>().join(",")
 }
 
 /// What a root that says nothing of its instance gets (A5.3).
 pub(super) const OBJECT_ROOT: &str = "\"type\":\"object\"";
-
-/// What an `inputSchema` says of its instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Root {
-    Object,
-    /// Nothing at all.
-    Unsaid,
-    /// Something that no revision allows.
-    Other,
-}
-
-pub(super) fn root(text: &[u8], schema: &Object) -> Root {
-    match schema.get(text, "type") {
-        Ok(Some(kind)) if string(text, kind).is_some_and(|kind| kind == "object") => Root::Object,
-        Ok(None) if schema.members.iter().all(|member| says_nothing(member.name(text).as_deref())) => {
-            Root::Unsaid
-        }
-        Ok(_) | Err(_) => Root::Other,
-    }
-}
 
 fn needs_task(tool: &Object, text: &Bytes) -> bool {
     let execution = once(tool, text, "execution").and_then(|span| object(text, span, UNBOUNDED));
@@ -125,24 +64,6 @@ fn needs_task(tool: &Object, text: &Bytes) -> bool {
 }
 
 pub(super) const ANNOTATION: &str = "x-mcp-header";
-
-/// Keywords beside which a root without `type` still says nothing of its instance (A5.3).
-fn says_nothing(name: Option<&str>) -> bool {
-    matches!(
-        name,
-        Some(
-            "$schema"
-                | "$id"
-                | "$comment"
-                | "title"
-                | "description"
-                | "examples"
-                | "default"
-                | "deprecated"
-                | ANNOTATION
-        )
-    )
-}
 
 /// A quick look, so that ordinary lists are not walked: the name itself, or escapes that could spell it.
 pub(super) fn may_be_annotated(schema: &[u8]) -> bool {

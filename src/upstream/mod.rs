@@ -97,7 +97,7 @@ impl Shared {
         let heads = head::Heads::new(&settings);
         let numbers = AtomicU64::new(1);
         let declared = Recent::default();
-        let guard = Arc::new(guard::Guard::new(&settings.name, &settings.schema, metrics.clone()));
+        let guard = Arc::new(guard::Guard::new(&settings, metrics.clone()));
         Ok(Arc::new(Self {
             settings,
             transport,

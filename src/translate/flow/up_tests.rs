@@ -30,9 +30,10 @@ fn held(text: &str, method: Method) -> Option<String> {
         return None;
     }
     let plan = plan(method);
-    let message = to_modern(&response, body, method, &plan.id, &Bytes::from_static(INFO.as_bytes()), LIMITS)
-        .message
-        .to_bytes();
+    let message =
+        to_modern(&response, body, method, &plan.id, &Bytes::from_static(INFO.as_bytes()), None, LIMITS)
+            .message
+            .to_bytes();
     Some(String::from_utf8(message.to_vec()).unwrap())
 }
 

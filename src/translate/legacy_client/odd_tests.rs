@@ -7,6 +7,8 @@
 use super::output::Output;
 use super::testing::{able, id};
 use super::{discovered, envelope, error, initialize, mirror, notify, result, tools};
+use crate::schema::Speaker;
+use crate::schema::sift::Sift;
 use crate::translate::flow::{Flow, Form, Plan};
 use crate::wire::json::{Cursor, Limits, Object, Span, UNBOUNDED, once};
 use crate::wire::jsonrpc::{self, Id, Message, Reply};
@@ -220,7 +222,10 @@ fn results_come_down_without_modern_words_held_or_in_pieces() {
         };
         let held = match (result::kind(&response, body, method), method) {
             (result::Kind::Complete, Method::ToolsList) => {
-                tools::list(&response, body, &caller(), form.revision).map(|listed| listed.message).ok()
+                let sift = Sift::of_result(&response.text, &body.object, Speaker::Modern);
+                tools::list(&response, body, &caller(), form.revision, &sift)
+                    .map(|listed| listed.message)
+                    .ok()
             }
             (result::Kind::Complete, _) => {
                 let Form { revision, output, convert } = form;

@@ -1,21 +1,22 @@
 //! A modern server's tools as a legacy client is to see them, and what is to be known of each when it is called.
 //!
-//! Owns the list: tools that no client can take, or that this one may not call (`mirror`), are left out with a finding;
-//! output schemas are put in the form that the revision has (`output`). Does not own keeping what is known.
+//! Owns the list: tools that are left out by the guard's verdict, or that this client may not call (`mirror`), and output
+//! schemas in the form that the revision has (`output`). Does not own the verdict (`schema`), nor keeping what is known.
 //! Rules: A5, A4.18, B6; vectors D57-D59, D62, D78; cases C65, C67.
 
 use super::mirror::{self, Mirrors};
 use super::output::{self, Output};
 use super::result::{ends_in_null, under_id};
+use crate::schema::sift::Sift;
+use crate::schema::tool::{Judged, Shape};
 use crate::translate::result::{Unreadable, readable};
-use crate::translate::tools::{Finding, FindingKind, OBJECT_ROOT, Root, root};
-use crate::wire::json::{Kind, Object, Span, Splice, UNBOUNDED, items, object, once};
-use crate::wire::jsonrpc::{Body, Id, Response, string};
+use crate::translate::tools::OBJECT_ROOT;
+use crate::wire::json::{Kind, Object, Span, Splice, UNBOUNDED, object, once};
+use crate::wire::jsonrpc::{Body, Id, Response};
 use crate::wire::method::Method;
 use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
-use std::collections::HashSet;
 
 /// What a call of the tool needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +30,6 @@ pub struct Tool {
 #[derive(Debug)]
 pub struct Listed {
     pub message: Payload,
-    pub findings: Vec<Finding>,
     /// Those that are in the message, in its order.
     pub tools: Vec<Tool>,
     /// `nextCursor` as the server wrote it, a JSON string.
@@ -42,26 +42,24 @@ pub fn list(
     body: &Body,
     id: &Id,
     revision: LegacyRevision,
+    sift: &Sift,
 ) -> Result<Listed, Unreadable> {
     let text = &response.text;
     readable(text, body, Method::ToolsList)?;
     let last = ends_in_null(text, body);
     let mut splice = under_id(response, body, id, |name| last && name == "nextCursor", String::new());
-    let spans = body.object.first(text, "tools").map(|span| items(text, span)).unwrap_or_default();
-    let mut page = Page { text, revision, tools: Vec::new(), findings: Vec::new(), names: HashSet::new() };
-    let mut keep = Vec::with_capacity(spans.len());
-    for &span in &spans {
-        let tool = page.one(&mut splice, span);
-        keep.push(tool.is_some());
-        page.tools.extend(tool);
+    let page = Page { text, revision, sift };
+    let stays: Vec<bool> = sift.tools().iter().map(|judged| page.stays(judged)).collect();
+    let mut tools = Vec::with_capacity(stays.len());
+    for (judged, _) in sift.tools().iter().zip(&stays).filter(|(_, stays)| **stays) {
+        tools.extend(page.one(&mut splice, judged));
     }
-    splice.retain(&spans, |index| keep[index]);
+    let spans: Vec<Span> = sift.tools().iter().map(|judged| sift.at(judged.span)).collect();
+    splice.retain(&spans, |index| stays.get(index).is_some_and(|stays| *stays));
     let cursor = once(&body.object, text, "nextCursor");
     let cursor = cursor.filter(|span| Kind::of(span.of(text)) == Some(Kind::String));
-    let Page { tools, findings, .. } = page;
     Ok(Listed {
         message: splice.finish(),
-        findings,
         tools,
         cursor: cursor.map(|span| Bytes::copy_from_slice(span.of(text))),
     })
@@ -71,55 +69,33 @@ pub fn list(
 struct Page<'a> {
     text: &'a Bytes,
     revision: LegacyRevision,
-    tools: Vec<Tool>,
-    findings: Vec<Finding>,
-    names: HashSet<Box<str>>,
+    sift: &'a Sift,
 }
 
 impl Page<'_> {
-    /// `None`: the tool is left out. Edits are made only in one that stays.
-    fn one(&mut self, splice: &mut Splice<'_>, span: Span) -> Option<Tool> {
+    /// The proxy would be the one to build headers from its annotations; and of two tools of one name it cannot be said which
+    /// a call means.
+    fn stays(&self, judged: &Judged) -> bool {
+        self.sift.stays(judged) && !judged.headers_invalid && !judged.again
+    }
+
+    /// Edits one that stays.
+    fn one(&self, splice: &mut Splice<'_>, judged: &Judged) -> Option<Tool> {
         let text = self.text;
-        let tool = object(text, span, UNBOUNDED);
-        let name = tool.as_ref().and_then(|tool| string(text, once(tool, text, "name")?));
-        let (Some(tool), Some(name)) = (tool, name) else {
-            return self.left_out("", FindingKind::NoName);
-        };
-        let Some(schema) = once(&tool, text, "inputSchema").and_then(|span| object(text, span, UNBOUNDED))
-        else {
-            return self.left_out(&name, FindingKind::NoSchema);
-        };
-        let add = match root(text, &schema) {
-            Root::Object => "",
-            Root::Unsaid => OBJECT_ROOT,
-            Root::Other => return self.left_out(&name, FindingKind::RootType),
-        };
-        let mirrors = match mirror::of(text, &schema) {
-            Ok(mirrors) => mirrors,
-            Err(invalid) => return self.left_out(&name, FindingKind::Header(invalid)),
-        };
-        // Which of the two a call means cannot be said.
-        if !self.names.insert((*name).into()) {
-            return self.left_out(&name, FindingKind::NameTwice);
-        }
-        if !add.is_empty() {
-            self.report(&name, FindingKind::Repaired);
-        }
+        let tool = object(text, self.sift.at(judged.span), UNBOUNDED)?;
+        let schema = object(text, self.sift.at(judged.input?), UNBOUNDED)?;
+        let mirrors = mirror::of(text, &schema).unwrap_or_default();
+        let add = if judged.shape == Shape::Untyped { OBJECT_ROOT } else { "" };
         splice.rewrite(&schema, |_| true, add);
-        let output = self.output(splice, &tool, &name);
-        Some(Tool { name: (*name).into(), output, mirrors })
+        let output = self.output(splice, &tool);
+        Some(Tool { name: judged.name.clone()?, output, mirrors })
     }
 
     /// Puts the output schema in the client's form, and takes out what has no meaning there.
-    fn output(&mut self, splice: &mut Splice<'_>, tool: &Object, name: &str) -> Output {
+    fn output(&self, splice: &mut Splice<'_>, tool: &Object) -> Output {
         let text = self.text;
-        let stated = tool.first(text, "outputSchema").is_some();
         let span = once(tool, text, "outputSchema");
-        let output = span.and_then(|span| output::of(text, span));
-        if stated && output.is_none() {
-            self.report(name, FindingKind::NoOutputSchema);
-        }
-        let output = output.unwrap_or_default();
+        let output = span.and_then(|span| output::of(text, span)).unwrap_or_default();
         let drop = output == Output::Unstated || self.revision < LegacyRevision::V2025_06_18;
         splice.rewrite(
             tool,
@@ -130,15 +106,6 @@ impl Page<'_> {
             output::wrap(splice, text, span);
         }
         output
-    }
-
-    fn report(&mut self, tool: &str, kind: FindingKind) {
-        self.findings.push(Finding { tool: tool.chars().take(128).collect(), kind });
-    }
-
-    fn left_out(&mut self, tool: &str, kind: FindingKind) -> Option<Tool> {
-        self.report(tool, kind);
-        None
     }
 }
 

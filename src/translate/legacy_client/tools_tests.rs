@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use super::*;
-use crate::translate::legacy_client::mirror::Invalid;
+use crate::schema::{Kind as FindingKind, Speaker, Weight};
 use crate::translate::legacy_client::testing::{answer, body, id, text, value};
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{self, Message};
@@ -10,13 +10,15 @@ use serde_json::{Value, json};
 
 const LATEST: LegacyRevision = LegacyRevision::LATEST;
 
-fn listed(result: &str, revision: LegacyRevision) -> Listed {
+fn listed(result: &str, revision: LegacyRevision) -> (Sift, Listed) {
     let response = answer(result);
-    list(&response, body(&response), &id(), revision).unwrap()
+    let sift = Sift::of_result(&response.text, &body(&response).object, Speaker::Modern);
+    let listed = list(&response, body(&response), &id(), revision, &sift).unwrap();
+    (sift, listed)
 }
 
 fn tools_of(tools: &str, revision: LegacyRevision) -> (String, Listed) {
-    let listed = listed(&format!(r#"{{"tools":[{tools}]}}"#), revision);
+    let (_, listed) = listed(&format!(r#"{{"tools":[{tools}]}}"#), revision);
     let out = text(&listed.message);
     let out = out.strip_prefix(r#"{"jsonrpc":"2.0","id":"c","result":{"tools":["#).unwrap();
     (out.strip_suffix("]}}").unwrap().to_owned(), listed)
@@ -26,9 +28,12 @@ const GOOD: &str = r#"{"name":"good","inputSchema":{"type":"object"}}"#;
 
 /// What is found of one tool beside a good one, which stays whatever the other is (C65).
 fn finding(tool: &str) -> Option<FindingKind> {
-    let (_, listed) = tools_of(&format!("{tool},{GOOD}"), LATEST);
+    let (sift, listed) = listed(&format!(r#"{{"tools":[{tool},{GOOD}]}}"#), LATEST);
     assert!(listed.tools.iter().any(|tool| &*tool.name == "good"), "{tool}");
-    listed.findings.first().map(|finding| finding.kind)
+    let kind = sift.tools().iter().flat_map(|judged| &judged.findings).next().map(|finding| finding.kind);
+    let bad = kind.is_some_and(|kind| kind.weight() == Weight::Bad);
+    assert_eq!(listed.tools.len(), if bad { 1 } else { 2 }, "{tool}");
+    kind
 }
 
 #[test]
@@ -37,14 +42,13 @@ fn d59_tools_that_everyone_can_take_pass_byte_for_byte() {
         .replace("\\#", "#");
     let (seen, listed) = tools_of(&tools, LATEST);
     assert_eq!(seen, tools);
-    assert_eq!(listed.findings, []);
     let [tool] = &listed.tools[..] else { panic!() };
     assert_eq!((&*tool.name, tool.output, tool.mirrors.is_empty()), ("a", Output::Object, true));
 }
 
 #[test]
 fn d73_a_page_has_its_cursor_and_no_modern_words() {
-    let page = listed(
+    let (_, page) = listed(
         r#"{"resultType":"complete","tools":[],"nextCursor":"\u0061","ttlMs":9,"cacheScope":"public"}"#,
         LATEST,
     );
@@ -53,8 +57,8 @@ fn d73_a_page_has_its_cursor_and_no_modern_words() {
         r#"{"jsonrpc":"2.0","id":"c","result":{"tools":[],"nextCursor":"\u0061"}}"#
     );
     assert_eq!(page.cursor.as_deref(), Some(&br#""\u0061""#[..]), "A4.18");
-    assert_eq!(listed(r#"{"tools":[],"nextCursor":""}"#, LATEST).cursor.as_deref(), Some(&b"\"\""[..]));
-    assert_eq!(listed(r#"{"tools":[],"nextCursor":null}"#, LATEST).cursor, None);
+    assert_eq!(listed(r#"{"tools":[],"nextCursor":""}"#, LATEST).1.cursor.as_deref(), Some(&b"\"\""[..]));
+    assert_eq!(listed(r#"{"tools":[],"nextCursor":null}"#, LATEST).1.cursor, None);
 }
 
 #[test]
@@ -75,9 +79,6 @@ fn d57_d58_the_output_schema_decides_how_results_are_shown() {
         assert_eq!(of(r#"{"type":"array"}"#, revision), (Value::Null, Output::Wrapped));
         assert_eq!(of(r#"{"type":"object"}"#, revision), (Value::Null, Output::Object));
     }
-    for broken in ["5", "[]", "\"x\""] {
-        assert_eq!(of(broken, LATEST), (Value::Null, Output::Unstated));
-    }
     assert_eq!(of("null", LATEST), (Value::Null, Output::Unstated));
 }
 
@@ -92,26 +93,23 @@ fn a5_8_tasks_are_not_bridged() {
 
 #[test]
 fn c65_one_odd_tool_hides_no_other() {
-    use FindingKind::{NameTwice, NoName, NoOutputSchema, NoSchema, Repaired, RootType};
+    use FindingKind::{InputRoot, NoInputSchema, NoName, NotASchema, TypeAdded};
     for (tool, kind) in [
         ("5", NoName),
         ("null", NoName),
         (r#"{"inputSchema":{"type":"object"}}"#, NoName),
         (r#"{"name":null,"inputSchema":{"type":"object"}}"#, NoName),
         (r#"{"name":"a","name":"b","inputSchema":{"type":"object"}}"#, NoName),
-        (r#"{"name":"a"}"#, NoSchema),
-        (r#"{"name":"a","inputSchema":null}"#, NoSchema),
-        (r#"{"name":"a","inputSchema":true}"#, NoSchema),
-        (r#"{"name":"a","inputSchema":{"type":"string"}}"#, RootType),
-        (r#"{"name":"a","inputSchema":{"type":["object"]}}"#, RootType),
-        (r#"{"name":"a","inputSchema":{"anyOf":[{"type":"object"}]}}"#, RootType),
-        (r#"{"name":"a","inputSchema":{}}"#, Repaired),
-        (r#"{"name":"a","inputSchema":{"$schema":"x"}}"#, Repaired),
-        (r#"{"name":"a","inputSchema":{"type":"object"},"outputSchema":5}"#, NoOutputSchema),
-        (
-            r#"{"name":"a","inputSchema":{"type":"object"},"outputSchema":{},"outputSchema":{}}"#,
-            NoOutputSchema,
-        ),
+        (r#"{"name":"a"}"#, NoInputSchema),
+        (r#"{"name":"a","inputSchema":null}"#, NoInputSchema),
+        (r#"{"name":"a","inputSchema":true}"#, NoInputSchema),
+        (r#"{"name":"a","inputSchema":{"type":"string"}}"#, InputRoot),
+        (r#"{"name":"a","inputSchema":{"type":["object"]}}"#, InputRoot),
+        (r#"{"name":"a","inputSchema":{"anyOf":[{"type":"object"}]}}"#, InputRoot),
+        (r#"{"name":"a","inputSchema":{}}"#, TypeAdded),
+        (r#"{"name":"a","inputSchema":{"$schema":"x"}}"#, TypeAdded),
+        (r#"{"name":"a","inputSchema":{"type":"object"},"outputSchema":5}"#, NotASchema),
+        (r#"{"name":"a","inputSchema":{"type":"object"},"outputSchema":{},"outputSchema":{}}"#, NotASchema),
     ] {
         assert_eq!(finding(tool), Some(kind), "{tool}");
     }
@@ -123,7 +121,7 @@ fn c65_one_odd_tool_hides_no_other() {
         LATEST,
     );
     assert_eq!(seen, GOOD);
-    assert_eq!((listed.tools.len(), listed.findings[0].kind), (1, NameTwice));
+    assert_eq!(listed.tools.len(), 1);
 }
 
 #[test]
@@ -132,35 +130,38 @@ fn d78_c67_tools_with_invalid_annotations_are_left_out() {
         |schema: &str| finding(&format!(r#"{{"name":"bad","inputSchema":{{"type":"object",{schema}}}}}"#));
     let property = |value: &str| with(&format!(r#""properties":{{"a":{value}}}"#));
     for (value, invalid) in [
-        (r#"{"type":"number","x-mcp-header":"A"}"#, Invalid::Type),
-        (r#"{"type":["string","null"],"x-mcp-header":"A"}"#, Invalid::Type),
-        (r#"{"type":"object","x-mcp-header":"A"}"#, Invalid::Type),
-        (r#"{"x-mcp-header":"A"}"#, Invalid::Type),
-        (r##"{"$ref":"#/$defs/a","x-mcp-header":"A"}"##, Invalid::Type),
-        (r#"{"type":"string","x-mcp-header":""}"#, Invalid::Name),
-        (r#"{"type":"string","x-mcp-header":"A B"}"#, Invalid::Name),
-        (r#"{"type":"string","x-mcp-header":"X\r\nEvil: 1"}"#, Invalid::Name),
-        (r#"{"type":"string","x-mcp-header":"Ü"}"#, Invalid::Name),
-        (r#"{"type":"string","x-mcp-header":5}"#, Invalid::Name),
-        (r#"{"type":"string","x-mcp-header":null}"#, Invalid::Name),
-        (r#"{"type":"string","x-mcp-header":"A","x-mcp-header":"B"}"#, Invalid::Name),
-        (r#"{"type":"array","items":{"type":"string","x-mcp-header":"A"}}"#, Invalid::Place),
-        (r#"{"oneOf":[{"type":"string","x-mcp-header":"A"}]}"#, Invalid::Place),
-        (r#"{"oneOf":[{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}]}"#, Invalid::Place),
-        (r#"{"additionalProperties":{"type":"string","x\u002dmcp-header":"A"}}"#, Invalid::Place),
+        (r#"{"type":"number","x-mcp-header":"A"}"#, FindingKind::HeaderType),
+        (r#"{"type":["string","null"],"x-mcp-header":"A"}"#, FindingKind::HeaderType),
+        (r#"{"type":"object","x-mcp-header":"A"}"#, FindingKind::HeaderType),
+        (r#"{"x-mcp-header":"A"}"#, FindingKind::HeaderType),
+        (r##"{"$ref":"#/$defs/a","x-mcp-header":"A"}"##, FindingKind::HeaderType),
+        (r#"{"type":"string","x-mcp-header":""}"#, FindingKind::HeaderName),
+        (r#"{"type":"string","x-mcp-header":"A B"}"#, FindingKind::HeaderName),
+        (r#"{"type":"string","x-mcp-header":"X\r\nEvil: 1"}"#, FindingKind::HeaderName),
+        (r#"{"type":"string","x-mcp-header":"Ü"}"#, FindingKind::HeaderName),
+        (r#"{"type":"string","x-mcp-header":5}"#, FindingKind::HeaderName),
+        (r#"{"type":"string","x-mcp-header":null}"#, FindingKind::HeaderName),
+        (r#"{"type":"string","x-mcp-header":"A","x-mcp-header":"B"}"#, FindingKind::HeaderName),
+        (r#"{"type":"array","items":{"type":"string","x-mcp-header":"A"}}"#, FindingKind::HeaderPlace),
+        (r#"{"oneOf":[{"type":"string","x-mcp-header":"A"}]}"#, FindingKind::HeaderPlace),
+        (
+            r#"{"oneOf":[{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}]}"#,
+            FindingKind::HeaderPlace,
+        ),
+        (r#"{"additionalProperties":{"type":"string","x\u002dmcp-header":"A"}}"#, FindingKind::HeaderPlace),
     ] {
-        assert_eq!(property(value), Some(FindingKind::Header(invalid)), "{value}");
+        assert_eq!(property(value), Some(invalid), "{value}");
     }
     for (schema, invalid) in [
-        (r#""x-mcp-header":"A""#, Invalid::Place),
-        (r#""$defs":{"d":{"type":"string","x-mcp-header":"A"}}"#, Invalid::Place),
-        (r#""if":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}"#, Invalid::Place),
+        (r#""x-mcp-header":"A""#, FindingKind::HeaderPlace),
+        (r#""$defs":{"d":{"type":"string","x-mcp-header":"A"}}"#, FindingKind::HeaderPlace),
+        (r#""if":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}"#, FindingKind::HeaderPlace),
         (
             r#""properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"string","x-mcp-header":"REGION"}}"#,
-            Invalid::Twice,
+            FindingKind::HeaderTwice,
         ),
     ] {
-        assert_eq!(with(schema), Some(FindingKind::Header(invalid)), "{schema}");
+        assert_eq!(with(schema), Some(invalid), "{schema}");
     }
     // Data, and a property of that name, are no annotations.
     assert_eq!(property(r#"{"default":{"x-mcp-header":"A"},"const":{"x-mcp-header":5}}"#), None);
@@ -178,7 +179,8 @@ fn d78_valid_annotations_stay_and_are_known() {
 fn what_is_no_list_of_tools_is_unreadable() {
     for result in ["{}", r#"{"tools":{}}"#, r#"{"tools":null}"#, r#"{"tools":[],"tools":[]}"#] {
         let response = answer(result);
-        assert!(list(&response, body(&response), &id(), LATEST).is_err(), "{result}");
+        let sift = Sift::of_result(&response.text, &body(&response).object, Speaker::Modern);
+        assert!(list(&response, body(&response), &id(), LATEST, &sift).is_err(), "{result}");
     }
 }
 
@@ -208,9 +210,12 @@ fn d68_many_tools_and_deep_schemas() {
     ));
     let message = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"tools":[{}]}}}}"#, tools.join(","));
     let Ok(Message::Response(response)) = jsonrpc::parse(Bytes::from(message), limits) else { panic!() };
-    let listed = list(&response, body(&response), &id(), LATEST).unwrap();
-    assert_eq!((listed.tools.len(), listed.findings.len()), (10_001, 1));
-    let out = listed.message.to_bytes();
+    let sift = Sift::of_result(&response.text, &body(&response).object, Speaker::Modern);
+    let all = |drop| list(&response, body(&response), &id(), LATEST, &Sift { drop, ..sift.clone() }).unwrap();
+    assert_eq!(all(true).tools.len(), 10_000);
+    let kept = all(false);
+    assert_eq!(kept.tools.len(), 10_001, "headers are not built from what is invalid");
+    let out = kept.message.to_bytes();
     assert!(memchr::memmem::find(&out, br##"{"$ref":"#/properties/result"}"##).is_some());
     assert!(memchr::memmem::find(&out, br#""bad""#).is_none());
     let first = value(&tools_of(&tools[0], LATEST).1.message);

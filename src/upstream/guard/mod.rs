@@ -6,18 +6,25 @@
 //! (`translate`). Nothing here connects to anything.
 //! Rules: A5.3, A5.4, A5.10; cases C62, C64, C65, C67; architecture section 4, "Schema guard".
 
-use crate::config::{self, SchemaPolicy};
-use crate::exchange::{Fault, FaultKind, Principal};
-use crate::schema::list::Verdict;
-use crate::schema::tool::Judged;
-use crate::schema::{Bounds, Documents, Finding, Rules, Speaker};
-use crate::telemetry::metrics::UpstreamMetrics;
-use crate::wire::json::{Object, Span};
-use crate::wire::jsonrpc::Request;
-use bytes::Bytes;
+mod known;
+mod report;
+mod verdicts;
+
+use crate::config::{self, SchemaPolicy, Validation};
+use crate::exchange::Principal;
+use crate::schema::finding::short;
+use crate::schema::sift::Sift;
+use crate::schema::{Bounds, Documents, Finding, Rules, Speaker, Weight, form, list};
+use crate::telemetry::metrics::{ListVerdict, UpstreamLimit, UpstreamMetrics};
+use crate::wire::json::{Object, Span, UNBOUNDED, object, once};
+use crate::wire::jsonrpc::{Request, string};
 use hyper::header::HeaderValue;
+use known::Known;
+use report::Reports;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::sync::Arc;
+use verdicts::{Judgement, Verdicts};
 
 /// One upstream's guard.
 pub struct Guard {
@@ -25,6 +32,9 @@ pub struct Guard {
     settings: config::Schema,
     bounds: Bounds,
     documents: Documents,
+    verdicts: Verdicts,
+    known: Known,
+    reports: Reports,
     metrics: Arc<UpstreamMetrics>,
 }
 
@@ -59,68 +69,190 @@ pub enum Denied {
     Value(String),
 }
 
+impl Denied {
+    pub fn words(&self) -> &str {
+        match self {
+            Denied::Tool(words) | Denied::Value(words) => words,
+        }
+    }
+}
+
+impl Page {
+    /// What a result of `tools/list` is, to a request that named a cursor or did not.
+    pub fn of(request: &Request, text: &[u8], result: &Object) -> Self {
+        let cursor = request.params.body().and_then(|body| body.object.first(&request.text, "cursor"));
+        let is_there = |text: &[u8], span: Option<Span>| span.is_some_and(|span| span.of(text) != b"null");
+        if is_there(&request.text, cursor) || is_there(text, result.first(text, "nextCursor")) {
+            Page::Part
+        } else {
+            Page::Whole
+        }
+    }
+}
+
 impl Guard {
-    pub fn new(name: &str, settings: &config::Schema, metrics: Arc<UpstreamMetrics>) -> Self {
-        let documents = settings.documents.iter();
+    pub fn new(settings: &config::Upstream, metrics: Arc<UpstreamMetrics>) -> Self {
+        let (schema, limits) = (&settings.schema, &settings.limits);
+        let documents = schema.documents.iter();
         let documents =
             Documents::new(documents.map(|document| (document.uri.as_str().into(), document.text.clone())));
         let bounds = Bounds {
-            depth: settings.depth,
-            subschemas: settings.subschemas,
-            bytes: settings.bytes,
-            references: settings.references,
-            time: settings.time,
+            depth: schema.depth,
+            subschemas: schema.subschemas,
+            bytes: schema.bytes,
+            references: schema.references,
+            time: schema.time,
         };
-        Self { name: name.to_owned(), settings: settings.clone(), bounds, documents, metrics }
+        Self {
+            name: settings.name.clone(),
+            settings: schema.clone(),
+            bounds,
+            documents,
+            verdicts: Verdicts::new(schema.cache_bytes),
+            known: Known::new(limits.catalogs, schema.cache_bytes),
+            reports: Reports::new(limits.catalog_tools),
+            metrics,
+        }
+    }
+
+    fn rules(&self, speaker: Speaker) -> Rules<'_> {
+        Rules { speaker, bounds: &self.bounds, documents: &self.documents }
     }
 
     /// Judges a list that passes, or knows it from before, and remembers what it says of each tool. `tools` is the array's span in
-    /// `text`, which was scanned before.
-    pub fn list(
+    /// `text`, which was scanned before; the verdict's spans count from the array's first byte.
+    pub fn list(&self, scope: Scope, speaker: Speaker, text: &[u8], tools: Span, page: Page) -> Sift {
+        let array = tools.of(text);
+        let found = self.verdicts.find(speaker, array);
+        self.metrics.schema_list(if found.is_some() { ListVerdict::Known } else { ListVerdict::Judged });
+        let judgement = found.unwrap_or_else(|| {
+            let verdict = list::judge(array, Span::new(0, array.len()), &self.rules(speaker));
+            self.reports.list(&self.name, &verdict.tools, self.leaves_out(), |kind| {
+                self.metrics.schema_finding(kind);
+            });
+            let judgement = Arc::new(Judgement::new(speaker, array, verdict, &self.metrics));
+            self.verdicts.keep(&judgement);
+            judgement
+        });
+        if self.known.learn(scope, &judgement, page) {
+            self.metrics.limit(UpstreamLimit::Catalogs);
+        }
+        Sift { verdict: judgement.verdict.clone(), base: tools.start, drop: self.leaves_out() }
+    }
+
+    /// [`list`](Self::list) for the answer to a request; `None` if its result has no list of tools.
+    pub fn listed(
         &self,
-        _scope: Scope,
+        scope: Scope,
         speaker: Speaker,
-        text: &Bytes,
-        tools: Span,
-        _page: Page,
-    ) -> Arc<Verdict> {
-        let rules = Rules { speaker, bounds: &self.bounds, documents: &self.documents };
-        Arc::new(crate::schema::list::judge(text, tools, &rules))
+        request: &Request,
+        text: &[u8],
+        result: &Object,
+    ) -> Option<Sift> {
+        let tools = once(result, text, "tools")?;
+        Some(self.list(scope, speaker, text, tools, Page::of(request, text, result)))
     }
 
-    /// Whether the tool is to be left out.
-    pub fn drops(&self, judged: &Judged) -> bool {
-        self.settings.policy == SchemaPolicy::Drop && judged.is_bad()
+    /// Whether bad tools are left out.
+    pub fn leaves_out(&self) -> bool {
+        match self.settings.policy {
+            SchemaPolicy::Drop => true,
+            SchemaPolicy::Warn => false,
+        }
     }
 
-    /// Judges the form of a legacy server's `elicitation/create`; `params` are of `text`. `Err`: it is refused, in words for the
-    /// server.
-    pub fn question(&self, _speaker: Speaker, _text: &[u8], _params: &Object) -> Result<(), String> {
-        Ok(())
+    /// Tells of what was found where a list was written anew.
+    pub fn report(&self, findings: &[Finding]) {
+        for finding in findings {
+            self.reports.one(&self.name, finding, self.leaves_out(), |kind| {
+                self.metrics.schema_finding(kind);
+            });
+        }
+    }
+
+    /// Judges the form that a legacy server's `elicitation/create` asks for. `Err`: it is refused, in words for the server.
+    pub fn question(&self, speaker: Speaker, asked: &Request) -> Result<(), String> {
+        let schema = || asked.params.body()?.object.first(&asked.text, "requestedSchema");
+        match schema().filter(|_| asked.method == "elicitation/create") {
+            Some(schema) => self.form(speaker, &asked.text, schema, &asked.method),
+            None => Ok(()),
+        }
     }
 
     /// Judges the forms among the `inputRequests` of a modern server's `result`. `Err`: it is refused, in words for the client.
-    pub fn inputs(&self, _text: &[u8], _result: &Object) -> Result<(), String> {
+    pub fn inputs(&self, text: &[u8], result: &Object) -> Result<(), String> {
+        let Some(all) = result.first(text, "inputRequests").and_then(|span| object(text, span, UNBOUNDED))
+        else {
+            return Ok(());
+        };
+        for member in &all.members {
+            let params = object(text, member.value, UNBOUNDED)
+                .and_then(|entry| object(text, entry.first(text, "params")?, UNBOUNDED));
+            if let Some(schema) = params.and_then(|params| params.first(text, "requestedSchema")) {
+                let name = member.name(text).unwrap_or_default();
+                self.form(Speaker::Modern, text, schema, &name)?;
+            }
+        }
         Ok(())
+    }
+
+    fn form(&self, speaker: Speaker, text: &[u8], schema: Span, asks: &str) -> Result<(), String> {
+        let findings = form::judge(text, schema, &self.rules(speaker));
+        let Some(worst) = findings.iter().find(|finding| finding.kind.weight() == Weight::Bad) else {
+            return Ok(());
+        };
+        let finding = Finding { tool: short(asks), ..worst.clone() };
+        self.report(std::slice::from_ref(&finding));
+        if !self.leaves_out() {
+            return Ok(());
+        }
+        self.metrics.schema_form_refused();
+        Err(format!("the form's schema is not passed on: {finding}; {}", finding.kind.remedy()))
     }
 
     /// Whether a `tools/call` may be sent: its tool is not left out of the list, and its arguments fit where that is wanted.
-    pub fn admit(&self, _scope: Scope, _request: &Request) -> Result<(), Denied> {
+    pub fn admit(&self, scope: Scope, request: &Request) -> Result<(), Denied> {
+        let Some(name) = tool_called(request) else { return Ok(()) };
+        let Some(fact) = self.known.find(scope, &name) else { return Ok(()) };
+        let Some(judged) = fact.judged() else { return Ok(()) };
+        if let Some(worst) = judged.worst().filter(|_| self.leaves_out()) {
+            self.metrics.schema_call_refused();
+            let (name, remedy) = (short(&name), worst.kind.remedy());
+            return Err(Denied::Tool(format!(
+                "the tool {name:?} is left out of the list and cannot be called: {worst}; {remedy}"
+            )));
+        }
         Ok(())
     }
 
-    /// Whether the result of a call of `tool` may be passed on: its `structuredContent` fits where that is wanted.
-    pub fn result(&self, _scope: Scope, _tool: &str, _text: &[u8], _result: &Object) -> Result<(), Denied> {
+    /// Whether the result of this call is checked, so that it has to be whole.
+    pub fn checks_result(&self, scope: Scope, request: &Request) -> bool {
+        if self.settings.results == Validation::Off {
+            return false;
+        }
+        let fact = tool_called(request).and_then(|name| self.known.find(scope, &name));
+        fact.is_some_and(|fact| fact.judged().is_some_and(|tool| tool.output.is_some()))
+    }
+
+    /// Whether the result of this call may be passed on: its `structuredContent` fits where that is wanted. `result` is of `text`.
+    pub fn result(
+        &self,
+        _scope: Scope,
+        _request: &Request,
+        _text: &[u8],
+        _result: &Object,
+    ) -> Result<(), Denied> {
         Ok(())
     }
 
-    /// What is known of the tools of `scope`, in the order of their names: for `probe`.
-    pub fn findings(&self, _scope: Scope) -> Vec<Finding> {
-        Vec::new()
+    /// What was found of the tools that `scope` was shown last, in their order: for `probe`.
+    pub fn findings(&self, scope: Scope) -> Vec<Finding> {
+        self.known.findings(scope)
     }
+}
 
-    /// The fault of a call whose tool is left out.
-    pub fn refusal(&self, words: String) -> Fault {
-        Fault::new(FaultKind::InvalidParams, words)
-    }
+/// The tool that a `tools/call` names.
+pub fn tool_called(request: &Request) -> Option<Cow<'_, str>> {
+    let body = request.params.body().filter(|_| request.method == "tools/call")?;
+    string(&request.text, once(&body.object, &request.text, "name")?)
 }

@@ -9,6 +9,7 @@ use super::super::Shared;
 use super::Session;
 use super::ask::Asker;
 use super::attribution::{Refused, Unattributed};
+use crate::schema::Speaker;
 use crate::telemetry::metrics::{NotAsked, UpstreamLimit};
 use crate::translate::answer::{self, Why};
 use crate::translate::capabilities::Capabilities;
@@ -27,7 +28,13 @@ pub(super) fn read(
     place: &'static str,
 ) -> Result<Question, Payload> {
     match Question::of(asked, capabilities, shared.limits) {
-        Asked::Question(question) => Ok(question),
+        Asked::Question(question) => match shared.guard.question(Speaker::Legacy(None), asked) {
+            Ok(()) => Ok(question),
+            Err(words) => {
+                not_asked(shared, NotAsked::Malformed, &words, place);
+                Err(answer::malformed(asked, &words))
+            }
+        },
         Asked::Ping => Err(answer::pong(asked)),
         Asked::Unknown => {
             not_asked(shared, NotAsked::Method, &asked.method, place);

@@ -4,15 +4,19 @@
 //! that another has begun. Does not own what is kept of a list (`catalog`). Rules: A11.8, B6.1, B9.5; vector D77; case C67.
 
 use super::super::flight::Flights;
+use super::super::guard::{Page, Scope};
 use super::catalog::Found;
 use super::{Modern, Trouble};
 use crate::exchange::{Call, Fault, FaultKind, Principal};
+use crate::schema::Speaker;
+use crate::schema::sift::Sift;
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::CatalogFetch;
 use crate::translate::legacy_client::envelope;
 use crate::translate::legacy_client::initialize::Client;
 use crate::translate::legacy_client::notify::Change;
 use crate::translate::legacy_client::tools::{self, Tool};
+use crate::wire::json::{Object, once};
 use crate::wire::jsonrpc::{Id, Reply};
 use bytes::Bytes;
 use dashmap::DashMap;
@@ -200,7 +204,7 @@ impl Modern {
             let client = client.clone().silent();
             let mut cursor = None;
             for _ in 0..PAGES {
-                let (tools, next) = self.read_page(headers, &client, cursor).await?;
+                let (tools, next) = self.read_page(principal, headers, &client, cursor).await?;
                 let wanted = |name: &str| self.lookups.is_wanted(principal, name);
                 self.catalog.page(&reading, &tools, wanted);
                 let wanted = tools.into_iter().filter(|tool| wanted(&tool.name));
@@ -224,14 +228,21 @@ impl Modern {
         Read { began: reading.began, found, same, whole }
     }
 
+    /// The guard's verdict on a list; none of its tools stays if it is none.
+    pub(super) fn sift(&self, principal: Principal, page: Page, text: &[u8], result: &Object) -> Sift {
+        let tools = once(result, text, "tools").unwrap_or_default();
+        self.shared.guard.list(Scope::of(principal, None), Speaker::Modern, text, tools, page)
+    }
+
     /// The tools of one page, and where the next begins.
     async fn read_page(
         &self,
+        principal: Principal,
         headers: &HeaderMap,
         client: &Client,
         cursor: Option<Bytes>,
     ) -> Result<(Vec<Arc<Tool>>, Option<Bytes>), Fault> {
-        let params = cursor.map(|cursor| format!("\"cursor\":{}", String::from_utf8_lossy(&cursor)));
+        let params = cursor.as_ref().map(|cursor| format!("\"cursor\":{}", String::from_utf8_lossy(cursor)));
         let number = self.shared.next_number();
         let message = envelope::own("tools/list", &params.unwrap_or_default(), client, number);
         let response = match self.ask(headers, "tools/list", number, message).await {
@@ -245,7 +256,10 @@ impl Modern {
                 return Err(Fault::bad_gateway(format!("tools/list: {told} ({})", error.code)));
             }
         };
-        let listed = tools::list(&response, body, &Id::number(number), client.revision)
+        let first = cursor.is_none() && body.object.first(&response.text, "nextCursor").is_none();
+        let page = if first { Page::Whole } else { Page::Part };
+        let sift = self.sift(principal, page, &response.text, &body.object);
+        let listed = tools::list(&response, body, &Id::number(number), client.revision, &sift)
             .map_err(|fault| Fault::bad_gateway(fault.to_string()))?;
         Ok((listed.tools.into_iter().map(Arc::new).collect(), listed.cursor))
     }

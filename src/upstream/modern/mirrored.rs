@@ -9,18 +9,20 @@
 //! Rules: A5.10, A11.8, A13.2, A13.3; vectors D77, D78; case C67; spec basic/transports/streamable-http, "Custom Headers from
 //! Tool Parameters".
 
+use super::super::guard::{Denied, Page, Scope};
 use super::super::reply::{UpstreamBody, collect, content_type};
 use super::lookup::Mismatch;
 use super::{Modern, Trouble};
 use crate::exchange::{Binding, Call, Fault, FaultKind};
 use crate::translate::legacy_client::initialize::Client;
 use crate::translate::legacy_client::{mirror, tools};
-use crate::wire::headers::ContentType;
+use crate::translate::result::tool_error;
+use crate::wire::headers::{ContentType, JSON};
 use crate::wire::jsonrpc::{self, Message, Reply, code, string};
 use crate::wire::method::Method;
 use crate::wire::version::{Era, LegacyRevision};
 use bytes::Bytes;
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -30,7 +32,7 @@ const MOST_HEADER: usize = 8 * 1024;
 
 impl Modern {
     /// Whether what HTTP wants said in headers of this request is the proxy's to say.
-    pub(super) fn says_headers_of(&self, call: &Call) -> bool {
+    pub fn says_headers_of(&self, call: &Call) -> bool {
         match call.binding {
             Binding::Http => false,
             Binding::Channel => !self.shared.transport.is_channel(),
@@ -76,6 +78,18 @@ impl Modern {
         };
         let client = Client::of_modern(request, self.shared.limits);
         let mut tool = self.tool(call, &client, &name).await;
+        match self.shared.guard.admit(Scope::of(call.principal, None), request) {
+            Ok(()) => {}
+            Err(Denied::Tool(words)) => {
+                return Err(Trouble::Fault(Fault::new(FaultKind::InvalidParams, words)));
+            }
+            Err(Denied::Value(words)) => {
+                let message = tool_error(call.id(), &words, None).to_bytes();
+                let mut response = Response::new(UpstreamBody::Read(message));
+                response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+                return Ok(response);
+            }
+        }
         let mut mended = false;
         loop {
             let params = match &tool {
@@ -144,10 +158,11 @@ impl Modern {
     }
 
     fn learn_of(&self, call: &Call, text: &Bytes) {
-        if let Ok(Message::Response(answer)) = jsonrpc::parse(text.clone(), self.shared.limits)
-            && let Reply::Result(body) = &answer.reply
-            && let Ok(listed) = tools::list(&answer, body, call.id(), LegacyRevision::LATEST)
-        {
+        let Ok(Message::Response(answer)) = jsonrpc::parse(text.clone(), self.shared.limits) else { return };
+        let Reply::Result(body) = &answer.reply else { return };
+        let page = Page::of(&call.request, text, &body.object);
+        let sift = self.sift(call.principal, page, text, &body.object);
+        if let Ok(listed) = tools::list(&answer, body, call.id(), LegacyRevision::LATEST, &sift) {
             self.catalog.learn(call.principal, listed.tools);
         }
     }

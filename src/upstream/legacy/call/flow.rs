@@ -3,6 +3,7 @@
 //! Owns when it may (somebody waits for it, under whose id it goes), and that nothing of it has gone out as long as there
 //! is a way back. Does not own its translation (`translate::flow`). Rules: D104; architecture section 4, "Raw JSON".
 
+use super::super::super::guard::Scope;
 use super::super::super::reply::Messages;
 use super::Trouble;
 use super::reopen::{Resumption, Source};
@@ -26,6 +27,10 @@ impl Stream<'_> {
         let id = self.turn.id().clone();
         let plan =
             Plan::new(self.turn.call.method, self.number, id, info, shared.limits, limits.message_bytes);
+        let call = &self.turn.call;
+        // What is checked has to be whole.
+        let plan =
+            plan.filter(|_| !shared.guard.checks_result(Scope::of(call.principal, None), &call.request));
         messages.pass_by(plan, limits.flow_bytes)
     }
 

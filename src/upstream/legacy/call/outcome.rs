@@ -4,12 +4,13 @@
 //! own reading the answer (`stream`), nor the words of its translation (`translate`).
 //! Rules: A12.13, A12.22, B11; vector D18.
 
+use super::super::super::guard::Scope;
 use super::super::super::reply::Refusal;
 use super::super::gate::{self, Gate};
 use super::Trouble;
 use super::stream::Stream;
 use crate::exchange::{Fault, Outcome};
-use crate::translate::tools::Finding;
+use crate::schema::Speaker;
 use crate::translate::{error, result};
 use crate::wire::jsonrpc::{Reply as RpcReply, Response, code};
 use crate::wire::method::Method;
@@ -53,10 +54,22 @@ impl Stream<'_> {
         match &response.reply {
             RpcReply::Result(body) => {
                 let info = &initialized.server_info;
-                let translated = result::to_modern(response, body, method, call.id(), info, shared.limits);
-                self.report(&translated.findings);
-                if method == Method::ToolsCall && result::is_error(&response.text, body) {
-                    shared.metrics.tool_error();
+                let scope = Scope::of(call.principal, None);
+                let speaker = Speaker::Legacy(Some(initialized.revision));
+                let sift = (method == Method::ToolsList)
+                    .then(|| shared.guard.listed(scope, speaker, &call.request, &response.text, &body.object))
+                    .flatten();
+                let translated =
+                    result::to_modern(response, body, method, call.id(), info, sift.as_ref(), shared.limits);
+                shared.guard.report(&translated.findings);
+                if method == Method::ToolsCall {
+                    if result::is_error(&response.text, body) {
+                        shared.metrics.tool_error();
+                    } else if let Err(denied) =
+                        shared.guard.result(scope, &call.request, &response.text, &body.object)
+                    {
+                        return Outcome::Result(result::tool_error(call.id(), denied.words(), Some(info)));
+                    }
                 }
                 Outcome::Result(translated.message)
             }
@@ -71,17 +84,5 @@ impl Stream<'_> {
                 }
             }
         }
-    }
-
-    /// One line a list, however many its tools are.
-    fn report(&self, findings: &[Finding]) {
-        let Some(first) = findings.first() else { return };
-        tracing::warn!(
-            upstream = %self.legacy.shared.settings.name,
-            tools = findings.len(),
-            first = ?first.tool,
-            "odd tools in a list; the first one: {}",
-            first.kind
-        );
     }
 }

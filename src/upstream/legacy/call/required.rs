@@ -78,7 +78,7 @@ impl Stream<'_> {
             Method::ToolsCall => {
                 let info = &self.session.initialized.server_info;
                 self.legacy.shared.metrics.tool_error();
-                Outcome::Result(result::tool_error(self.turn.id(), text, info))
+                Outcome::Result(result::tool_error(self.turn.id(), text, Some(info)))
             }
             _ => Outcome::Fault(Fault::new(FaultKind::Unanswered, text)),
         }

@@ -3,6 +3,7 @@
 //! Owns the three ways on: an outcome as the client is to see it, questions, or a refusal that proves that nothing has run.
 //! The words of the translation are `translate::legacy_client`'s. Rules: A11.8-A11.10, A12.5-A12.9, B12; vectors D73-D77.
 
+use super::super::super::guard::{Page, Scope};
 use super::super::super::reply::Refusal;
 use super::super::{Standing, is_challenge, standing};
 use super::{Course, Leg, Trouble};
@@ -13,7 +14,6 @@ use crate::translate::legacy_client::error::{self, Answered};
 use crate::translate::legacy_client::result::{self, Kind};
 use crate::translate::legacy_client::round::{self, Unusable};
 use crate::translate::legacy_client::tools::{self, Listed};
-use crate::translate::tools::Finding;
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{Body, Reply, Response, RpcError, code};
 use crate::wire::method::Method;
@@ -46,6 +46,7 @@ impl Course<'_> {
         match result::kind(response, body, self.call.method) {
             Kind::Complete => {}
             Kind::InputRequired => {
+                shared.guard.inputs(&response.text, &body.object).map_err(unusable)?;
                 let most = shared.settings.limits.questions;
                 let asked = round::read(response, body, most, shared.limits);
                 return asked.map(Leg::Asked).map_err(|fault| {
@@ -70,9 +71,10 @@ impl Course<'_> {
         let (call, revision) = (self.call, self.caller.client.revision);
         let unreadable = |fault: crate::translate::result::Unreadable| unusable(fault.to_string());
         let message = if call.method == Method::ToolsList {
-            let listed = tools::list(response, body, call.id(), revision).map_err(unreadable)?;
-            let Listed { message, findings, tools, cursor: _ } = listed;
-            self.report(&findings);
+            let page = Page::of(&call.request, &response.text, &body.object);
+            let sift = self.modern.sift(call.principal, page, &response.text, &body.object);
+            let listed = tools::list(response, body, call.id(), revision, &sift).map_err(unreadable)?;
+            let Listed { message, tools, cursor: _ } = listed;
             self.modern.catalog.learn(call.principal, tools);
             message
         } else {
@@ -82,8 +84,16 @@ impl Course<'_> {
                 .map_err(unreadable)?
         };
         self.keep(response, body);
-        if call.method == Method::ToolsCall && crate::translate::result::is_error(&response.text, body) {
-            shared.metrics.tool_error();
+        if call.method == Method::ToolsCall {
+            let scope = Scope::of(call.principal, None);
+            if crate::translate::result::is_error(&response.text, body) {
+                shared.metrics.tool_error();
+            } else if let Err(denied) =
+                shared.guard.result(scope, &call.request, &response.text, &body.object)
+            {
+                let message = result::tool_error(call.id(), denied.words());
+                return Ok(Leg::Outcome(Outcome::Result(message)));
+            }
         }
         Ok(Leg::Outcome(Outcome::Result(message)))
     }
@@ -107,18 +117,6 @@ impl Course<'_> {
             code::UNSUPPORTED_PROTOCOL_VERSION => Err(Trouble::OtherEra(outcome)),
             _ => Ok(Leg::Outcome(outcome)),
         }
-    }
-
-    /// One line a list, however many its tools are.
-    fn report(&self, findings: &[Finding]) {
-        let Some(first) = findings.first() else { return };
-        tracing::warn!(
-            upstream = %self.modern.shared.settings.name,
-            tools = findings.len(),
-            first = ?first.tool,
-            "odd tools in a list; the first one: {}",
-            first.kind
-        );
     }
 }
 

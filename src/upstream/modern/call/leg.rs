@@ -4,6 +4,7 @@
 //! result passes while it comes. Does not own what the answer means (`answer`).
 //! Rules: A2.3, A2.4, A2.11, A4.5, A13, B8; vectors D71, D93, D102, D104.
 
+use super::super::super::guard::Scope;
 use super::super::super::reply::{Arrival, Break, Messages, Reply};
 use super::super::super::send_fault;
 use super::super::super::transport::SendError;
@@ -189,7 +190,9 @@ impl Course<'_> {
             shared.limits,
             most,
         );
-        plan.filter(|_| !self.caller.whole)
+        let scope = Scope::of(self.call.principal, None);
+        // What is checked has to be whole.
+        plan.filter(|_| !self.caller.whole && !shared.guard.checks_result(scope, &self.call.request))
     }
 
     /// What is known of the results of the tool that is called.

@@ -14,13 +14,15 @@ mod rounds;
 
 pub(super) use answer::names_ours;
 
+use super::super::guard::{Denied, Scope};
 use super::Modern;
 use super::lookup::Mismatch;
-use crate::exchange::{Call, Fault, Outcome, Replan, Sender};
+use crate::exchange::{Call, Fault, FaultKind, Outcome, Replan, Sender};
 use crate::translate::declared::{self, LogLevel};
 use crate::translate::legacy_client::envelope::Round;
 use crate::translate::legacy_client::initialize::Client;
 use crate::translate::legacy_client::notify::Progress;
+use crate::translate::legacy_client::result::tool_error;
 use crate::translate::legacy_client::round::Asked;
 use crate::translate::legacy_client::tools::Tool;
 use crate::wire::jsonrpc::string;
@@ -117,6 +119,16 @@ impl<'a> Course<'a> {
         }
         if let Some(name) = self.tool_name() {
             self.tool = self.modern.tool(self.call, &self.caller.client, &name).await;
+            let scope = Scope::of(self.call.principal, None);
+            match self.modern.shared.guard.admit(scope, &self.call.request) {
+                Ok(()) => {}
+                Err(Denied::Tool(words)) => {
+                    return Outcome::Fault(Fault::new(FaultKind::InvalidParams, words));
+                }
+                Err(Denied::Value(words)) => {
+                    return Outcome::Result(tool_error(self.call.id(), &words));
+                }
+            }
         }
         let mut round = Round::default();
         let mut rounds = Rounds::new(&self.modern.shared.settings);
