@@ -24,6 +24,7 @@ use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::UpstreamMetrics;
 use crate::translate::capabilities::Recent;
 use crate::wire::json::Limits;
+use crate::wire::method::Method;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -115,6 +116,15 @@ impl Shared {
     /// How long the opening of a session may take: a process has to start first.
     fn opening(&self) -> Duration {
         self.settings.opening()
+    }
+
+    /// Bounds of the answer to a request of `method`. Lists of tools may hold schemas of any depth, so that one tool does not cost
+    /// the others; how deep a schema may be is the guard's to say (D68).
+    fn limits_of(&self, method: Method) -> Limits {
+        match method {
+            Method::ToolsList => Limits { nesting: usize::MAX, ..self.limits },
+            _ => self.limits,
+        }
     }
 
     fn next_number(&self) -> u64 {

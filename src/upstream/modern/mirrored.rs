@@ -158,7 +158,8 @@ impl Modern {
     }
 
     fn learn_of(&self, call: &Call, text: &Bytes) {
-        let Ok(Message::Response(answer)) = jsonrpc::parse(text.clone(), self.shared.limits) else { return };
+        let limits = self.shared.limits_of(call.method);
+        let Ok(Message::Response(answer)) = jsonrpc::parse(text.clone(), limits) else { return };
         let Reply::Result(body) = &answer.reply else { return };
         let page = Page::of(&call.request, text, &body.object);
         let sift = self.sift(call.principal, page, text, &body.object);

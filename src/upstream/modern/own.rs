@@ -8,6 +8,7 @@ use super::super::reply::{Refusal, Reply};
 use super::{Modern, Trouble};
 use crate::exchange::{Fault, FaultKind};
 use crate::wire::jsonrpc::{Message, Reply as RpcReply, Response};
+use crate::wire::method::Method;
 use crate::wire::payload::Payload;
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
@@ -62,14 +63,14 @@ impl Modern {
         let sent = shared.transport.send_due(&head, message).await;
         let response =
             sent.map_err(|error| Trouble::Fault(super::super::send_fault(&shared.settings.name, &error)))?;
-        let mut messages =
-            match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
-                Reply::Messages(messages) => messages.awaiting(number),
-                Reply::Accepted => {
-                    return Err(fault(format!("the upstream server accepted {method} without answering it")));
-                }
-                Reply::Refused(refusal) => return refused(refusal, method, number),
-            };
+        let limits = shared.limits_of(Method::of(method));
+        let mut messages = match Reply::read(response, shared.settings.limits.message_bytes, limits).await {
+            Reply::Messages(messages) => messages.awaiting(number),
+            Reply::Accepted => {
+                return Err(fault(format!("the upstream server accepted {method} without answering it")));
+            }
+            Reply::Refused(refusal) => return refused(refusal, method, number),
+        };
         while let Some(message) =
             messages.next().await.map_err(|broken| Trouble::Fault(shared.broken(broken).into()))?
         {

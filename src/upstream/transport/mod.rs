@@ -108,6 +108,8 @@ impl Transport {
         shutdown: &Shutdown,
         metrics: &Arc<UpstreamMetrics>,
     ) -> Result<Self, TransportBuildError> {
+        // How deep a message may be depends on what it answers, which is for its reader to say.
+        let limits = Limits { nesting: usize::MAX, ..limits };
         let host =
             |kind, open| Host::new(kind, open, settings, limits, room, shutdown.clone(), metrics.clone());
         if let Target::Command(command) = &settings.target {

@@ -82,7 +82,8 @@ pub(super) async fn send(
     let shared = &legacy.shared;
     let head = || shared.heads.legacy(&call.headers, Some(session));
     let response = shared.transport.send_due(&head, body).await?;
-    Ok(match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
+    let limits = shared.limits_of(call.method);
+    Ok(match Reply::read(response, shared.settings.limits.message_bytes, limits).await {
         Reply::Messages(messages) => Reply::Messages(messages.awaiting(number)),
         Reply::Accepted => Reply::Accepted,
         Reply::Refused(refusal) => Reply::Refused(refusal),
@@ -174,7 +175,8 @@ async fn reopen(
             return Ok(None);
         }
     };
-    match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
+    let limits = shared.limits_of(call.method);
+    match Reply::read(response, shared.settings.limits.message_bytes, limits).await {
         Reply::Messages(mut messages) => {
             messages.retry_hint(retry);
             Ok(Some(messages.awaiting(number)))

@@ -34,7 +34,9 @@ impl Course<'_> {
             }
         };
         // It was read before, for this client or another.
-        let Ok(Message::Response(response)) = jsonrpc::parse(text, self.modern.shared.limits) else {
+        let Ok(Message::Response(response)) =
+            jsonrpc::parse(text, self.modern.shared.limits_of(self.call.method))
+        else {
             return None;
         };
         match self.answer(&response) {

@@ -90,7 +90,8 @@ impl Course<'_> {
                 | SendError::Redirect(_) => Trouble::Fault(fault),
             }
         })?;
-        match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
+        let limits = shared.limits_of(call.method);
+        match Reply::read(response, shared.settings.limits.message_bytes, limits).await {
             Reply::Messages(messages) => self.read(messages.awaiting(number), number, waiting).await,
             Reply::Refused(refusal) => {
                 waiting.answered();
