@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use mcp_janus::cli::{Cli, Command, Exit, exit_of, parse_from};
 use mcp_janus::config::{
-    self, Authorization, ConfigError, EraSetting, Loaded, LogFormat, SessionScope, Target, from_probe_flags,
+    self, Authorization, ConfigError, EraSetting, Loaded, LogFormat, SchemaPolicy, SessionScope, Target,
+    Validation, from_probe_flags,
 };
 
 fn parse(line: &str) -> Result<Cli, clap::Error> {
@@ -69,6 +70,12 @@ fn wrong_command_lines_end_with_64_and_say_why() {
         ("probe http://a/ -- cat", "COMMAND"),
         ("probe --header a=b -- cat", "COMMAND"),
         ("probe http://a/ --env a=b", "--env"),
+        ("serve --upstream http://a/ --schema-policy off", "drop"),
+        ("serve --upstream http://a/ --validate-arguments yes", "enforce"),
+        ("stdio --upstream http://a/ --validate-results drop", "enforce"),
+        ("serve --mcp-servers a.json --schema-policy warn", "--schema-policy"),
+        ("stdio --config a.toml --schema-document urn:a=b", "--schema-document"),
+        ("probe http://a/ --schema-policy warn", "--schema-policy"),
         ("serve --upstream http://a/ --era old", "modern"),
         ("serve --upstream http://a/ --authorization keep", "strip"),
         ("serve --upstream http://a/ --session-scope user", "principal"),
@@ -101,7 +108,7 @@ fn a_file_excludes_every_flag_but_those_about_the_log() {
         assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict, "{long}");
         seen += 1;
     }
-    assert_eq!(seen, 18);
+    assert_eq!(seen, 22);
 }
 
 #[test]
@@ -241,6 +248,41 @@ fn probe_has_its_upstream_from_flags() {
     ] {
         let error = probe(line).unwrap_err().to_string();
         assert!(error.starts_with(start), "{error}");
+    }
+}
+
+#[test]
+fn the_schema_guard_has_flags_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.json");
+    fs::write(&file, "{}").unwrap();
+    let document = format!("--schema-document https://a.example/s?v=1={}", file.display());
+    for command in ["serve", "stdio"] {
+        let flags = "--schema-policy warn --validate-arguments enforce --validate-results warn";
+        let line = format!("{command} --upstream builtin:demo {flags} {document}");
+        let schema = load(&line).unwrap().config.upstreams.remove(0).schema;
+        assert_eq!(schema.policy, SchemaPolicy::Warn);
+        assert_eq!((schema.arguments, schema.results), (Validation::Enforce, Validation::Warn));
+        let documents: Vec<_> =
+            schema.documents.iter().map(|one| (one.uri.as_str(), &one.text[..])).collect();
+        assert_eq!(documents, [("https://a.example/s?v=1", &b"{}"[..])]);
+    }
+    let Command::Probe(flags) = parse(&format!("probe {document} -- cat")).unwrap().command else {
+        panic!("not probe")
+    };
+    assert_eq!(from_probe_flags(&flags).unwrap().0.schema.documents.len(), 1);
+    for (flags, start) in [
+        ("--schema-document a.json", "--schema-document: \"a.json\" is not accepted; accepted: URI=FILE"),
+        ("--schema-document a=b", "--schema-document a: \"b\" is not accepted; accepted: an absolute URI"),
+        ("--schema-document urn:[a]=b", "--schema-document \"urn:[a]\": \"b\" is not accepted"),
+        ("--schema-document urn:a=none.json", "--schema-document \"urn:a\": cannot use the file none.json: "),
+        (
+            "--schema-document urn:a=b --schema-document urn:a=c",
+            "--schema-document: \"urn:a=c\" is not accepted; accepted: each URI once",
+        ),
+    ] {
+        let error = load(&format!("serve --upstream builtin:demo {flags}")).unwrap_err().to_string();
+        assert!(error.starts_with(start), "{start}: {error}");
     }
 }
 

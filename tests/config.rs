@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use mcp_janus::cli::{Exit, check, check_with};
 use mcp_janus::config::{
-    Authorization, Config, HttpTransport, Loaded, Target, Upstream, load_file, load_mcp_servers,
+    Authorization, Config, HttpTransport, Loaded, SchemaPolicy, Target, Upstream, Validation, load_file,
+    load_mcp_servers,
 };
 use tempfile::TempDir;
 
@@ -29,6 +30,8 @@ fn place(text: &str) -> (TempDir, PathBuf) {
     }
     fs::write(dir.path().join("tls/server.key"), certified.signing_key.serialize_pem()).unwrap();
     fs::write(dir.path().join("secrets/authorization"), "Bearer s3cret\n").unwrap();
+    fs::create_dir(dir.path().join("schemas")).unwrap();
+    fs::write(dir.path().join("schemas/address.json"), "{\"type\": \"object\"}").unwrap();
     fs::write(dir.path().join("secrets/session-key"), format!("{SESSION_KEY}\n")).unwrap();
     let file = dir.path().join("janus.toml");
     fs::write(&file, text).unwrap();
@@ -66,7 +69,7 @@ fn every_example_loads() {
         }
         seen += 1;
     }
-    assert_eq!(seen, 7);
+    assert_eq!(seen, 8);
 }
 
 #[test]
@@ -98,6 +101,10 @@ fn the_examples_say_what_they_are_for() {
     assert!(!example("sidecar.toml").warnings.is_empty());
     let legacy = &example("legacy-clients.toml").config.upstreams[0];
     assert!(legacy.session.key.is_some() && legacy.cache_lists);
+    let guarded = &example("schemas.toml").config.upstreams;
+    assert_eq!(guarded[0].schema.documents[0].uri, "https://crm.example.com/schemas/address.json");
+    assert_eq!(guarded[0].schema.arguments, Validation::Enforce);
+    assert_eq!(guarded[1].schema.policy, SchemaPolicy::Warn);
     let program = &example("stdio-server.toml").config.upstreams[0];
     assert!(matches!(&program.target, Target::Command(command) if command.env[0].1.expose() == "s3cret"));
     assert_eq!(program.sse_messages_path().as_deref(), Some("/messages"));

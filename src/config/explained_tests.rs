@@ -115,6 +115,7 @@ fn all_settings() -> Vec<String> {
         ("upstream.default.timeouts.", fields::<raw::UpstreamTimeouts>()),
         ("upstream.default.limits.", fields::<raw::UpstreamLimits>()),
         ("upstream.default.session.", fields::<raw::Session>()),
+        ("upstream.default.schema.", fields::<raw::Schema>()),
     ]
     .into_iter()
     .flat_map(|(table, names)| names.iter().map(move |name| (table, name)))

@@ -12,6 +12,7 @@ use toml::Value;
 use super::error::{ConfigError, REDACTED};
 use super::load::Loaded;
 use super::raw::{self, Leaf};
+use super::schema::{self, DocumentFlags, SchemaFlags};
 use super::substitute::Env;
 use super::target::located;
 use super::values::duration;
@@ -44,6 +45,8 @@ pub struct UpstreamFlags {
     #[arg(long, value_name = "WHETHER", conflicts_with_all = FILES, value_parser = ["true", "false"])]
     pub interactive: Option<String>,
     #[command(flatten)]
+    pub schema: SchemaFlags,
+    #[command(flatten)]
     pub surroundings: Surroundings,
 }
 
@@ -62,7 +65,7 @@ pub struct Surroundings {
 }
 
 /// The other sources of settings, by the names of their arguments.
-const FILES: [&str; 2] = ["config", "mcp_servers"];
+pub(super) const FILES: [&str; 2] = ["config", "mcp_servers"];
 const NOT_URL: [&str; 3] = ["config", "mcp_servers", "command"];
 const NOT_COMMAND: [&str; 3] = ["config", "mcp_servers", "upstream"];
 
@@ -113,6 +116,8 @@ pub struct ProbeFlags {
     /// How long to wait for each answer, such as 10s [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
+    #[command(flatten)]
+    pub schema: DocumentFlags,
     /// The directory in which COMMAND runs
     #[arg(long, value_name = "DIR", conflicts_with = "url", requires = "command")]
     pub cwd: Option<String>,
@@ -176,6 +181,7 @@ pub fn from_probe_flags(flags: &ProbeFlags) -> Result<(Upstream, Vec<String>), C
         upstream: flags.url.clone(),
         header: flags.header.clone(),
         ca_file: flags.ca_file.clone(),
+        schema: flags.schema.clone().into(),
         surroundings: Surroundings {
             cwd: flags.cwd.clone(),
             env: flags.env.clone(),
@@ -252,6 +258,7 @@ impl UpstreamFlags {
             authorization,
             ca_files: list(&self.ca_file),
             interactive: leaf(self.interactive.as_ref()),
+            schema: self.schema.raw()?,
             session: raw::Session { scope: leaf(self.session_scope.as_ref()), ..raw::Session::default() },
             ..raw::Upstream::default()
         })
@@ -345,6 +352,9 @@ pub(super) const SERVER: &str = "--server";
 pub(super) fn flag(path: &str, url: &str) -> String {
     let upstream = substitute::below("upstream", defaults::NAME);
     let setting = path.strip_prefix(&upstream).and_then(|rest| rest.strip_prefix('.')).unwrap_or(path);
+    if let Some(flag) = schema::document_flag(setting) {
+        return flag;
+    }
     let setting = setting.split('[').next().unwrap_or(setting);
     if let Some(name) = setting.strip_prefix("headers.") {
         return format!("--header {name}");
@@ -364,6 +374,9 @@ pub(super) fn flag(path: &str, url: &str) -> String {
         "authorization.value" => "--header authorization",
         "ca_files" => "--ca-file",
         "session.scope" => "--session-scope",
+        "schema.policy" => "--schema-policy",
+        "schema.arguments" => "--validate-arguments",
+        "schema.results" => "--validate-results",
         "interactive" => "--interactive",
         "listen.address" => "--listen",
         "admin.address" => "--admin",
@@ -378,7 +391,7 @@ pub(super) fn flag(path: &str, url: &str) -> String {
     .to_owned()
 }
 
-fn leaf(text: Option<&String>) -> Leaf {
+pub(super) fn leaf(text: Option<&String>) -> Leaf {
     text.map(|text| Value::String(text.clone()))
 }
 

@@ -1,8 +1,8 @@
 //! Settings, validated: the types here cannot hold a value that the rest of the program would have to doubt.
 //!
 //! Owns the validated shape (this file) and how it comes about: `raw` (serde structs of the TOML file, unknown
-//! fields refused), `load` (file, environment, with the path of every error), `front`, `upstream` and `target` (the
-//! range of each setting), `flags` and `mcp_servers` (flags, and files of hosts, in terms of the
+//! fields refused), `load` (file, environment, with the path of every error), `front`, `upstream`, `target` and
+//! `schema` (the range of each setting), `flags` and `mcp_servers` (flags, and files of hosts, in terms of the
 //! same settings), `defaults`, and `show` (the way back to TOML).
 //! Does not own the command line (`cli`), nor what the settings do.
 
@@ -15,6 +15,7 @@ mod load;
 mod mcp_servers;
 mod net;
 mod raw;
+mod schema;
 mod secrets;
 mod show;
 mod substitute;
@@ -42,6 +43,7 @@ pub use flags::{
 };
 pub use load::{Loaded, load_any, load_file, load_one};
 pub use mcp_servers::{load_mcp_server, load_mcp_servers};
+pub use schema::{DocumentFlags, SchemaFlags};
 pub use secrets::{Secret, SessionKey};
 pub use target::Command;
 

@@ -112,6 +112,7 @@ pub(super) struct Upstream {
     pub(super) timeouts: UpstreamTimeouts,
     pub(super) limits: UpstreamLimits,
     pub(super) session: Session,
+    pub(super) schema: Schema,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -173,6 +174,22 @@ pub(super) struct Session {
     pub(super) log_level: Leaf,
 }
 
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Schema {
+    pub(super) policy: Leaf,
+    pub(super) arguments: Leaf,
+    pub(super) results: Leaf,
+    pub(super) depth: Leaf,
+    pub(super) subschemas: Leaf,
+    pub(super) bytes: Leaf,
+    pub(super) references: Leaf,
+    pub(super) time: Leaf,
+    pub(super) cache_bytes: Leaf,
+    /// A table of URIs and names of files; a leaf, because its names are not settings.
+    pub(super) documents: Leaf,
+}
+
 /// The paths at which a table, and nothing else, is expected; `*` stands for any name.
 pub(super) const TABLES: &[&[&str]] = &[
     &["listen"],
@@ -186,4 +203,5 @@ pub(super) const TABLES: &[&[&str]] = &[
     &["upstream", "*", "timeouts"],
     &["upstream", "*", "limits"],
     &["upstream", "*", "session"],
+    &["upstream", "*", "schema"],
 ];

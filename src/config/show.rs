@@ -147,6 +147,7 @@ fn upstream(out: &mut Lines, upstream: &Upstream) {
     upstream_timeouts(out, upstream);
     upstream_limits(out, upstream);
     session(out, upstream);
+    schema(out, upstream);
 }
 
 /// What the upstream is, and the settings that go with that alone.
@@ -183,7 +184,11 @@ fn target(out: &mut Lines, upstream: &Upstream) {
 }
 
 fn redacted(secrets: &[(String, Secret)]) -> String {
-    let members = secrets.iter().map(|(name, _)| format!("{} = {}", text(name), text(REDACTED)));
+    members(secrets.iter().map(|(name, _)| (key(name), text(REDACTED))))
+}
+
+fn members(members: impl Iterator<Item = (String, String)>) -> String {
+    let members = members.map(|(key, value)| format!("{key} = {value}"));
     let members = members.collect::<Vec<_>>().join(", ");
     if members.is_empty() { "{}".to_owned() } else { format!("{{ {members} }}") }
 }
@@ -255,6 +260,27 @@ fn session(out: &mut Lines, upstream: &Upstream) {
     out.set("replay", time(session.replay));
     out.set("poll", time(session.poll));
     out.set("log_level", text(session.log_level.map_or("off", LogLevel::as_str)));
+}
+
+fn schema(out: &mut Lines, upstream: &Upstream) {
+    let schema = &upstream.schema;
+    out.table(format_args!("upstream.{}.schema", upstream.name));
+    out.set("policy", text(schema.policy.word()));
+    out.set("arguments", text(schema.arguments.word()));
+    out.set("results", text(schema.results.word()));
+    out.set("depth", schema.depth);
+    out.set("subschemas", schema.subschemas);
+    out.set("bytes", size(schema.bytes));
+    out.set("references", schema.references);
+    out.set("time", time(schema.time));
+    out.set("cache_bytes", size(schema.cache_bytes));
+    let documents = schema.documents.iter();
+    out.set("documents", members(documents.map(|document| (key(&document.uri), path(&document.file)))));
+}
+
+/// Names are no texts to `${NAME}`.
+fn key(name: &str) -> String {
+    toml::Value::String(name.to_owned()).to_string()
 }
 
 fn text(text: &str) -> String {

@@ -1,7 +1,7 @@
 //! The server side of the settings: every `[upstream.NAME]`.
 //!
 //! Owns the ranges of these settings and what must hold among upstreams (distinct paths). Does not own secrets'
-//! files (`secrets`) nor the grammar of URLs and headers (`net`).
+//! files (`secrets`), the schema guard (`schema`), nor the grammar of URLs and headers (`net`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::substitute::below;
 use super::values::{Table, holds_certificate, text};
 use super::{
     Affinity, Authorization, EraSetting, Secret, Session, SessionScope, Upstream, UpstreamLimits,
-    UpstreamTimeouts, defaults, net, secrets, target,
+    UpstreamTimeouts, defaults, net, schema, secrets, target,
 };
 
 pub(super) fn all(raw: &BTreeMap<String, raw::Upstream>, dir: &Path) -> Result<Vec<Upstream>, ConfigError> {
@@ -105,7 +105,7 @@ fn one(name: &str, raw: &raw::Upstream, default_path: String, dir: &Path) -> Res
         timeouts: timeouts(&table.at("timeouts"), &raw.timeouts, dir)?,
         limits: limits(&table.at("limits"), &raw.limits, dir)?,
         session: session(&table.at("session"), &raw.session, dir)?,
-        schema: default.schema,
+        schema: schema::schema(&table.at("schema"), &raw.schema, dir)?,
         name: name.to_owned(),
         target: default.target,
     })

@@ -166,6 +166,21 @@ const WRONG: &[(&str, &str, &str, &str, &str)] = &[
     ("session@", "max_per_key", "0", "0", "1 to 1000"),
     ("session@", "shield", "'on'", "\"on\"", "true or false"),
     ("session@", "idle", "'0s'", "\"0s\"", "1ms to 1d"),
+    ("up", "schema", "'drop'", "string", "a table"),
+    ("schema@", "policy", "'off'", "\"off\"", "\"drop\" or \"warn\""),
+    ("schema@", "arguments", "true", "true", "\"off\" or \"warn\" or \"enforce\""),
+    ("schema@", "results", "'drop'", "\"drop\"", "\"off\" or \"warn\" or \"enforce\""),
+    ("schema@", "depth", "7", "7", "8 to 1000"),
+    ("schema@", "depth", "1001", "1001", "8 to 1000"),
+    ("schema@", "subschemas", "0", "0", "1 to 1000000"),
+    ("schema@", "bytes", "'65MiB'", "\"65MiB\"", "1KiB to 64MiB"),
+    ("schema@", "references", "-1", "-1", "0 to 1000000"),
+    ("schema@", "time", "'0s'", "\"0s\"", "1ms to 10s"),
+    ("schema@", "time", "'11s'", "\"11s\"", "1ms to 10s"),
+    ("schema@", "cache_bytes", "0", "0", "1KiB to 1GiB"),
+    ("schema@", "documents", "['a.json']", "an array of 1", "a table of URIs"),
+    ("schema@", "documents.\"urn:a\"", "{ 'urn:a' = 1 }", "1", "the name of a file"),
+    ("schema@", "documents.\"urn:a\"", "{ 'urn:a' = 'none.json' }", "/nowhere/none.json", "a readable JSON file"),
 ];
 
 #[test]
