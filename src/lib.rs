@@ -14,7 +14,7 @@
 //! in [`upstream::parked`]. The client's next request passes 1 to 3, which finds the call there, and goes on in 4 where the
 //! call is: the answers go to the server, and 5 to 7 follow for whichever request waits for the call then.
 //!
-//! Imports point one way: `app -> listen`, `app -> downstream -> relay -> upstream -> translate -> exchange -> wire`;
+//! Imports point one way: `app -> listen`, `app -> downstream -> relay -> upstream -> translate -> exchange, schema -> wire`;
 //! [`config`], [`net`], [`seal`], [`shutdown`] and [`telemetry`] are leaves. `tests/layers.rs` reads the imports and fails on an
 //! arrow that points back.
 

@@ -14,6 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Pages of one list that are remembered.
 const PAGES: usize = 256;
 
+/// Findings that are in no verdict.
+const NOTES: usize = 256;
+
 /// See the module.
 pub(super) struct Known {
     state: Mutex<State>,
@@ -32,6 +35,8 @@ struct State {
 struct Lists {
     /// The one that was seen last stands last.
     pages: Vec<Arc<Judgement>>,
+    /// What was found of them that is in no verdict.
+    notes: Vec<Finding>,
     bytes: usize,
     used: u64,
 }
@@ -66,7 +71,10 @@ impl Known {
         }
         let before = lists.bytes;
         match page {
-            Page::Whole => lists.pages.clear(),
+            Page::Whole => {
+                lists.pages.clear();
+                lists.notes.clear();
+            }
             Page::Part => lists.pages.retain(|page| !Arc::ptr_eq(page, judgement)),
         }
         lists.pages.push(judgement.clone());
@@ -88,6 +96,17 @@ impl Known {
         full
     }
 
+    /// Something that was found where a list was written anew.
+    pub(super) fn note(&self, scope: Scope, findings: &[Finding]) {
+        let mut state = self.lock();
+        let Some(lists) = state.all.get_mut(&scope) else { return };
+        for finding in findings {
+            if lists.notes.len() < NOTES && !lists.notes.contains(finding) {
+                lists.notes.push(finding.clone());
+            }
+        }
+    }
+
     /// The tool as the list has it that was seen last.
     pub(super) fn find(&self, scope: Scope, name: &str) -> Option<Fact> {
         let mut guard = self.lock();
@@ -104,8 +123,9 @@ impl Known {
     /// What was found, in the order of the lists.
     pub(super) fn findings(&self, scope: Scope) -> Vec<Finding> {
         let state = self.lock();
-        let pages = state.all.get(&scope).map(|lists| lists.pages.as_slice()).unwrap_or_default();
-        pages.iter().flat_map(|page| &page.verdict.tools).flat_map(|judged| judged.findings.clone()).collect()
+        let Some(lists) = state.all.get(&scope) else { return Vec::new() };
+        let tools = lists.pages.iter().flat_map(|page| &page.verdict.tools);
+        tools.flat_map(|judged| &judged.findings).chain(&lists.notes).cloned().collect()
     }
 
     /// Held for a look or an entry.

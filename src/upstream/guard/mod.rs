@@ -162,7 +162,12 @@ impl Guard {
     }
 
     /// Tells of what was found where a list was written anew.
-    pub fn report(&self, findings: &[Finding]) {
+    pub fn report(&self, scope: Scope, findings: &[Finding]) {
+        self.known.note(scope, findings);
+        self.tell(findings);
+    }
+
+    fn tell(&self, findings: &[Finding]) {
         for finding in findings {
             self.reports.one(&self.name, finding, self.leaves_out(), |kind| {
                 self.metrics.schema_finding(kind);
@@ -202,7 +207,7 @@ impl Guard {
             return Ok(());
         };
         let finding = Finding { tool: short(asks), ..worst.clone() };
-        self.report(std::slice::from_ref(&finding));
+        self.tell(std::slice::from_ref(&finding));
         if !self.leaves_out() {
             return Ok(());
         }

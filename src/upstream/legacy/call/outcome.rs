@@ -61,7 +61,7 @@ impl Stream<'_> {
                     .flatten();
                 let translated =
                     result::to_modern(response, body, method, call.id(), info, sift.as_ref(), shared.limits);
-                shared.guard.report(&translated.findings);
+                shared.guard.report(scope, &translated.findings);
                 if method == Method::ToolsCall {
                     if result::is_error(&response.text, body) {
                         shared.metrics.tool_error();
