@@ -3,7 +3,7 @@
 //! PURE: bytes in, findings out; no clock but the one that bounds it, no I/O of any kind. Nothing that a schema names is ever
 //! fetched: there is nothing in here that could. Owns the dialects (`dialect`), where schemas stand in a schema (`walk`, and
 //! `places` by dialect), every reference and what it resolves to by the rules of its dialect (`refs`), documents that the
-//! operator supplies (`documents`), the meta-schemas (`meta`), the annotations of a tool that headers repeat (`header`), the
+//! operator supplies (`documents`), the meta-schemas (`meta`), the verdict on one schema (`judge`), the annotations of a tool that headers repeat (`header`), the
 //! verdict on one tool (`tool`) and on a list of them (`list`), on a form (`form`), and checking a value against a schema
 //! (`validate`). Does not own what is done about a finding: policy, log, metrics and what is remembered are
 //! `upstream::guard`'s; edits are `translate`'s.
@@ -22,7 +22,9 @@ pub mod tool;
 pub mod validate;
 pub mod walk;
 
+mod judge;
 mod meta;
+mod pointer;
 
 pub use dialect::Dialect;
 pub use documents::Documents;
