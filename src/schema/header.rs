@@ -52,7 +52,7 @@ pub fn of(text: &[u8], schema: &Object) -> Mirrors {
 }
 
 /// The annotations, or what is wrong with them: findings without a tool, pointers within the schema.
-pub(super) fn read(text: &[u8], schema: &Object) -> Result<Mirrors, Vec<Finding>> {
+pub(crate) fn read(text: &[u8], schema: &Object) -> Result<Mirrors, Vec<Finding>> {
     if !may_be_annotated(schema.span.of(text)) {
         return Ok(Mirrors::default());
     }

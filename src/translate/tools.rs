@@ -4,6 +4,7 @@
 //! root without a type and an undeclared dialect, which are mended. Does not own the verdict (`schema`).
 //! Rules: A5.3, A5.4, A5.8, A5.10, A5.11; vectors D55, D56, D65; case C65.
 
+use crate::schema::header::{ANNOTATION, may_be_annotated};
 use crate::schema::sift::Sift;
 use crate::schema::tool::{Judged, Shape};
 use crate::schema::walk::{Place, walk};
@@ -11,7 +12,6 @@ use crate::schema::{Dialect, Finding, Kind};
 use crate::wire::json::{Object, Span, Splice, UNBOUNDED, object, once};
 use crate::wire::jsonrpc::string;
 use bytes::Bytes;
-use memchr::memmem;
 
 /// Edits `result.tools`. What is found on the way that only this direction minds.
 pub fn rewrite(splice: &mut Splice<'_>, text: &Bytes, sift: &Sift) -> Vec<Finding> {
@@ -61,13 +61,6 @@ fn needs_task(tool: &Object, text: &Bytes) -> bool {
     let execution = once(tool, text, "execution").and_then(|span| object(text, span, UNBOUNDED));
     let support = execution.and_then(|execution| string(text, once(&execution, text, "taskSupport")?));
     support.is_some_and(|support| support == "required")
-}
-
-pub(super) const ANNOTATION: &str = "x-mcp-header";
-
-/// A quick look, so that ordinary lists are not walked: the name itself, or escapes that could spell it.
-pub(super) fn may_be_annotated(schema: &[u8]) -> bool {
-    memmem::find(schema, b"mcp-header").is_some() || memmem::find(schema, b"\\u").is_some()
 }
 
 /// Takes the annotation out wherever a schema may stand below `root`, and nowhere else: in `const`, `default`,

@@ -1,61 +1,19 @@
 //! The headers that repeat parts of a request, for intermediaries that do not read bodies.
 //!
-//! Owns `Mcp-Name`, the reading of a tool's `x-mcp-header` annotations with the rules that make the whole tool invalid, and
-//! the `Mcp-Param-*` headers of a call. Does not own what happens to an invalid tool (`tools`), nor the refresh after a
-//! refusal (`upstream`). Rules: A5.10, A5.15, A13.2, A13.3; vectors D78, D79; case C67; spec basic/transports/streamable-http,
-//! "Custom Headers from Tool Parameters".
+//! Owns `Mcp-Name` and the `Mcp-Param-*` headers of a call. Does not own the annotations that ask for them
+//! (`schema::header`), nor the refresh after a refusal (`upstream`). Rules: A5.10, A5.15, A13.2, A13.3; vectors D78, D79;
+//! case C67; spec basic/transports/streamable-http, "Custom Headers from Tool Parameters".
 
-use crate::schema::walk::{Place, Way, walk};
-use crate::translate::tools::{ANNOTATION, may_be_annotated};
-use crate::wire::headers::{MCP_PARAM_PREFIX, encode_value};
-use crate::wire::json::{Kind, Limits, Object, Span, object, once};
+use crate::schema::header::{Mirror, Mirrors};
+use crate::wire::headers::encode_value;
+use crate::wire::json::{Kind, Limits, Span, object, once};
 use crate::wire::jsonrpc::{Request, string};
 use crate::wire::method::Method;
 use hyper::header::{HeaderName, HeaderValue};
 use std::borrow::Cow;
-use std::collections::HashSet;
-
-/// The parameters of one tool that headers repeat.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Mirrors(Box<[Mirror]>);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Mirror {
-    header: HeaderName,
-    /// Names of members, from `arguments` inwards.
-    path: Box<[Box<str>]>,
-}
-
-/// Why a tool's annotations make it invalid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Invalid {
-    #[error("`x-mcp-header` stands where no chain of `properties` leads")]
-    Place,
-    #[error("the value of `x-mcp-header` is no header name")]
-    Name,
-    #[error("`x-mcp-header` on a parameter that is no integer, string or boolean")]
-    Type,
-    #[error("two parameters have the same `x-mcp-header`")]
-    Twice,
-    #[error("more than {MOST} parameters have an `x-mcp-header`")]
-    TooMany,
-}
-
-/// Annotations of one tool: what is known of it is kept.
-const MOST: usize = 128;
 
 /// Digits of a number that is still written out; beyond, no receiver has an exact value to compare with.
 const MOST_DIGITS: usize = 400;
-
-impl Mirrors {
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-}
 
 /// `Mcp-Name` of a request that needs it and has what it repeats.
 pub fn name(request: &Request, method: Method) -> Option<HeaderValue> {
@@ -89,7 +47,7 @@ pub fn headers(mirrors: &Mirrors, request: &Request, limits: Limits) -> Vec<(Hea
         let written = scalar(text, once(&at, text, last)?)?;
         Some((mirror.header.clone(), value(&written)?))
     };
-    mirrors.0.iter().filter_map(of).collect()
+    mirrors.iter().filter_map(of).collect()
 }
 
 fn value(text: &str) -> Option<HeaderValue> {
@@ -130,53 +88,6 @@ fn decimal(raw: &str) -> Option<String> {
         (whole, "") => format!("{sign}{whole}"),
         (whole, fraction) => format!("{sign}{whole}.{fraction}"),
     })
-}
-
-/// Reads the annotations of an `inputSchema`.
-pub(super) fn of(text: &[u8], schema: &Object) -> Result<Mirrors, Invalid> {
-    if !may_be_annotated(schema.span.of(text)) {
-        return Ok(Mirrors::default());
-    }
-    let mut found = Found::default();
-    let mut invalid = None;
-    walk(text, schema.span, Place::of, |here, way| {
-        if invalid.is_none() && here.first(text, ANNOTATION).is_some() {
-            invalid = found.annotation(text, here, way).err();
-        }
-    });
-    match invalid {
-        Some(invalid) => Err(invalid),
-        None => Ok(Mirrors(found.mirrors.into())),
-    }
-}
-
-/// What a walk over the schemas of one tool has found.
-#[derive(Default)]
-struct Found {
-    seen: HashSet<HeaderName>,
-    mirrors: Vec<Mirror>,
-}
-
-impl Found {
-    fn annotation(&mut self, text: &[u8], schema: &Object, way: Way<'_>) -> Result<(), Invalid> {
-        let path = way.properties().filter(|path| !path.is_empty()).ok_or(Invalid::Place)?;
-        let name = once(schema, text, ANNOTATION).and_then(|span| string(text, span)).ok_or(Invalid::Name)?;
-        let header = (!name.is_empty()).then(|| format!("{MCP_PARAM_PREFIX}{name}"));
-        let header = header.and_then(|header| HeaderName::from_bytes(header.as_bytes()).ok());
-        let header = header.ok_or(Invalid::Name)?;
-        let kind = once(schema, text, "type").and_then(|span| string(text, span)).ok_or(Invalid::Type)?;
-        if !matches!(&*kind, "integer" | "string" | "boolean") {
-            return Err(Invalid::Type);
-        }
-        if !self.seen.insert(header.clone()) {
-            return Err(Invalid::Twice);
-        }
-        if self.mirrors.len() == MOST {
-            return Err(Invalid::TooMany);
-        }
-        self.mirrors.push(Mirror { header, path: path.into() });
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! schemas in the form that the revision has (`output`). Does not own the verdict (`schema`), nor keeping what is known.
 //! Rules: A5, A4.18, B6; vectors D57-D59, D62, D78; cases C65, C67.
 
-use super::mirror::{self, Mirrors};
 use super::output::{self, Output};
 use super::result::{ends_in_null, under_id};
+use crate::schema::header::{self, Mirrors};
 use crate::schema::sift::Sift;
 use crate::schema::tool::{Judged, Shape};
 use crate::translate::result::{Unreadable, readable};
@@ -84,7 +84,7 @@ impl Page<'_> {
         let text = self.text;
         let tool = object(text, self.sift.at(judged.span), UNBOUNDED)?;
         let schema = object(text, self.sift.at(judged.input?), UNBOUNDED)?;
-        let mirrors = mirror::of(text, &schema).unwrap_or_default();
+        let mirrors = header::of(text, &schema);
         let add = if judged.shape == Shape::Untyped { OBJECT_ROOT } else { "" };
         splice.rewrite(&schema, |_| true, add);
         let output = self.output(splice, &tool);
