@@ -93,7 +93,7 @@ fn a5_8_tasks_are_not_bridged() {
 
 #[test]
 fn c65_one_odd_tool_hides_no_other() {
-    use FindingKind::{InputRoot, NoInputSchema, NoName, NotASchema, TypeAdded};
+    use FindingKind::{InputRoot, NoInputSchema, NoName, NotASchema, Twice, TypeAdded};
     for (tool, kind) in [
         ("5", NoName),
         ("null", NoName),
@@ -109,7 +109,7 @@ fn c65_one_odd_tool_hides_no_other() {
         (r#"{"name":"a","inputSchema":{}}"#, TypeAdded),
         (r#"{"name":"a","inputSchema":{"$schema":"x"}}"#, TypeAdded),
         (r#"{"name":"a","inputSchema":{"type":"object"},"outputSchema":5}"#, NotASchema),
-        (r#"{"name":"a","inputSchema":{"type":"object"},"outputSchema":{},"outputSchema":{}}"#, NotASchema),
+        (r#"{"name":"a","inputSchema":{"type":"object"},"outputSchema":{},"outputSchema":{}}"#, Twice),
     ] {
         assert_eq!(finding(tool), Some(kind), "{tool}");
     }
