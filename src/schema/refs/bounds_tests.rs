@@ -3,7 +3,7 @@
 
 use super::tests::{findings, walked};
 use super::*;
-use crate::schema::Documents;
+use crate::schema::{Bounds, Documents};
 use std::time::Duration;
 
 fn bounds() -> Bounds {

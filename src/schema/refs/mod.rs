@@ -17,10 +17,12 @@ mod uri;
 #[cfg(test)]
 mod bounds_tests;
 #[cfg(test)]
-mod tests;
-
+mod dialect_tests;
 #[cfg(test)]
-use super::Bounds;
+mod tests;
+#[cfg(test)]
+mod tree_tests;
+
 use super::{Dialect, Finding, Kind, Rules};
 use crate::wire::json::Span;
 use mark::{Mark, Resource, Schemas};
