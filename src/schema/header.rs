@@ -5,6 +5,7 @@
 //! Rules: A5.10; vector D78; case C67; spec basic/transports/streamable-http, "Custom Headers from Tool Parameters".
 
 use super::finding::{Finding, Kind};
+use super::pointer;
 use super::walk::{Place, Way, walk};
 use crate::wire::headers::MCP_PARAM_PREFIX;
 use crate::wire::json::{Object, once};
@@ -62,8 +63,8 @@ pub(crate) fn read(text: &[u8], schema: &Object) -> Result<Mirrors, Vec<Finding>
             && here.first(text, ANNOTATION).is_some()
             && let Err((kind, detail)) = found.annotation(text, here, way)
         {
-            let mut at = way.pointer();
-            super::pointer::step(&mut at, ANNOTATION);
+            let mut at = pointer::to(text, schema.span, here.span.start);
+            pointer::step(&mut at, ANNOTATION);
             found.findings.push(Finding::new("", at, kind, &detail));
         }
     });

@@ -6,7 +6,7 @@
 //! (`tool`). Rules: A5.4, B6.8; cases C62, C64; vectors D65, D67, D68.
 
 use super::finding::{Finding, Kind};
-use super::pointer::within;
+use super::pointer;
 use super::walk::{Place, walk};
 use super::{Dialect, Rules, meta, refs};
 use crate::wire::json::{Object, Span, UNBOUNDED, object, once};
@@ -43,7 +43,7 @@ pub(super) fn judge(text: &[u8], span: Span, rules: &Rules<'_>) -> Judgement {
             return judgement;
         }
     };
-    let Some(fault) = parts.iter().find_map(Part::fault) else { return judgement };
+    let Some(fault) = parts.iter().find_map(|part| part.fault(text, span)) else { return judgement };
     if !rules.speaker.has_default_dialect()
         && !declares(text, span)
         && let Some(older) = OLDER.into_iter().find(|older| parts.iter().all(|part| part.fits(*older)))
@@ -69,8 +69,8 @@ fn declares(text: &[u8], span: Span) -> bool {
 
 /// A resource without those inside it that have a dialect of their own.
 struct Part {
-    /// The pointer to it.
-    at: String,
+    /// Where it begins in the text.
+    start: u32,
     schema: Value,
     /// `None`: that of the whole, which may turn out to be another.
     own: Option<Dialect>,
@@ -78,16 +78,18 @@ struct Part {
 }
 
 impl Part {
-    fn fault(&self) -> Option<Finding> {
+    /// `root` is the whole.
+    fn fault(&self, text: &[u8], root: Span) -> Option<Finding> {
         let dialect = self.own.unwrap_or(self.of_root);
         // Hardly ever is there a fault, and it costs much more to say which.
         if meta::fits(&self.schema, dialect) {
             return None;
         }
         let (at, what) = meta::fault(&self.schema, dialect)?;
+        let outer = pointer::to(text, root, self.start);
         Some(Finding::new(
             "",
-            within(&self.at, &at),
+            pointer::within(&outer, &at),
             Kind::MetaSchema,
             &format!("{}: {what}", dialect.name()),
         ))
@@ -104,17 +106,17 @@ fn parts(text: &[u8], span: Span, dialect: Dialect) -> Result<Vec<Part>, String>
     let own = own_dialects(text, span);
     if own.is_empty() {
         let schema = value(span.of(text))?;
-        return Ok(vec![Part { at: String::new(), schema, own: None, of_root: dialect }]);
+        return Ok(vec![Part { start: span.start, schema, own: None, of_root: dialect }]);
     }
     let mut parts = Vec::new();
     for (index, piece) in cut(text, span, &own).into_iter().enumerate() {
-        let (at, own) = match index.checked_sub(1).and_then(|index| own.get(index)) {
-            None => (String::new(), None),
+        let (start, own) = match index.checked_sub(1).and_then(|index| own.get(index)) {
+            None => (span.start, None),
             // Of a dialect that is not known.
             Some(Own { dialect: None, .. }) => continue,
-            Some(own) => (own.at.clone(), own.dialect),
+            Some(own) => (own.span.start, own.dialect),
         };
-        parts.push(Part { at, schema: value(&piece)?, own, of_root: dialect });
+        parts.push(Part { start, schema: value(&piece)?, own, of_root: dialect });
     }
     Ok(parts)
 }
@@ -126,7 +128,6 @@ fn value(text: &[u8]) -> Result<Value, String> {
 /// A resource with a dialect of its own.
 struct Own {
     span: Span,
-    at: String,
     /// `None`: not a known one.
     dialect: Option<Dialect>,
 }
@@ -139,7 +140,7 @@ fn own_dialects(text: &[u8], root: Span) -> Vec<Own> {
     if memmem::find_iter(part, b"$schema\"").nth(1).is_none() && memmem::find(part, b"\\u").is_none() {
         return found;
     }
-    walk(text, root, Place::of, |schema, way| {
+    walk(text, root, Place::of, |schema, _| {
         let stated = |name: &str| once(schema, text, name).and_then(|span| string(text, span));
         let is_resource =
             |schema: &Object| ["$id", "id"].iter().any(|name| once(schema, text, name).is_some());
@@ -147,7 +148,7 @@ fn own_dialects(text: &[u8], root: Span) -> Vec<Own> {
             && is_resource(schema)
             && let Some(uri) = stated("$schema")
         {
-            found.push(Own { span: schema.span, at: way.pointer(), dialect: Dialect::parse(&uri) });
+            found.push(Own { span: schema.span, dialect: Dialect::parse(&uri) });
         }
     });
     found.sort_by_key(|own| own.span.start);

@@ -148,7 +148,7 @@ fn parts_are_cut_out_of_each_other() {
         let start = from + memmem::find(&text[from..], part).unwrap();
         Span::new(start, start + part.len())
     };
-    let own = |span| Own { span, at: String::new(), dialect: None };
+    let own = |span| Own { span, dialect: None };
     let inside = [
         own(span(br#"{"b":{},"c":{}}"#, 0)),
         own(span(b"{}", 0)),

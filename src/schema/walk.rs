@@ -4,8 +4,7 @@
 //! property of the same name and a schema from data. It goes over the text once, without recursion, however deep that is.
 //! What a walk does with a schema is its own business. Rules: A5.3, A5.10, B6.1; cases C62, C67; vector D68.
 
-use super::pointer::step;
-use crate::wire::json::{Kind, Mark, Member, Object, ScanFault, Scanner, Span, items};
+use crate::wire::json::{Kind, Mark, Member, Object, ScanFault, Scanner, Span};
 use smallvec::SmallVec;
 
 /// What stands at a place of a schema that holds further schemas.
@@ -71,10 +70,7 @@ pub(crate) fn walk(
             Mark::Close => {
                 if let Some(level) = open.pop().filter(|level| level.place == Place::Schema) {
                     let span = Span { start: level.start, end: at };
-                    visit(
-                        &Object { span, members: level.members },
-                        Way { text, open: &open, start: level.start },
-                    );
+                    visit(&Object { span, members: level.members }, Way { text, open: &open });
                 }
             }
         }
@@ -94,18 +90,23 @@ fn below(outer: Option<&Level>, depth: usize) -> Option<Place> {
     }
 }
 
+/// Properties in a way that is worth knowing.
+const LONGEST: usize = 256;
+
 /// The objects that are open around a schema.
 #[derive(Clone, Copy)]
 pub(crate) struct Way<'a> {
     text: &'a [u8],
     open: &'a [Level],
-    /// Where the schema begins.
-    start: u32,
 }
 
 impl Way<'_> {
-    /// The names of the properties that lead to the schema, if nothing but `properties` does; none at the root.
+    /// The names of the properties that lead to the schema, if nothing but `properties` does, and no more than anyone nests
+    /// arguments; none at the root.
     pub(crate) fn properties(&self) -> Option<Vec<Box<str>>> {
+        if self.open.len() > 2 * LONGEST {
+            return None;
+        }
         let mut names = Vec::new();
         for level in self.open {
             match level.place {
@@ -115,32 +116,6 @@ impl Way<'_> {
             }
         }
         Some(names)
-    }
-
-    /// The JSON pointer to the schema.
-    pub(crate) fn pointer(&self) -> String {
-        let mut pointer = String::new();
-        for (level, inner) in self.open.iter().zip(self.open.iter().skip(1).map(Some).chain([None])) {
-            step(&mut pointer, &level.member.name(self.text).unwrap_or_default());
-            if level.holds == Some(Place::Array) {
-                let inner = inner.map_or(self.start, |inner| inner.start);
-                self.indices(&mut pointer, level.member.value.start, inner);
-            }
-        }
-        pointer
-    }
-
-    /// The steps from the array that begins at `array` to the item of it, or of an array in it, that begins at `inner`.
-    fn indices(&self, pointer: &mut String, array: u32, inner: u32) {
-        let mut at = array;
-        while at != inner {
-            let all = items(self.text, Span { start: at, end: self.text.len() as u32 });
-            let Some(index) = all.iter().position(|item| (item.start..item.end).contains(&inner)) else {
-                return;
-            };
-            step(pointer, &index.to_string());
-            at = all[index].start;
-        }
     }
 }
 
