@@ -108,7 +108,7 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
                         body.collect().await.map_err(|error| error.to_string())?.to_bytes()
                     }
                     // Only legacy clients have such.
-                    crate::upstream::UpstreamBody::Held(_) => Default::default(),
+                    crate::upstream::UpstreamBody::Held(_) | crate::upstream::UpstreamBody::Sifted(_) => Default::default(),
                 };
                 let answer: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
                 Ok((Era::Modern, answer["result"].clone(), MODERN.to_owned()))

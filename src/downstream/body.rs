@@ -16,7 +16,7 @@ use super::record::Record;
 use super::relayed::{Next, Overdue, Quiet, Source};
 use crate::exchange::{Fault, Outcome, Receiver, Step};
 use crate::telemetry::metrics::Ended;
-use crate::upstream::{UpstreamBody, UpstreamStream};
+use crate::upstream::UpstreamBody;
 use crate::wire::jsonrpc::Id;
 use crate::wire::payload::Payload;
 use crate::wire::sse::{self, DataLines};
@@ -52,7 +52,7 @@ enum Kind {
     Stream(Box<Stream>),
     Passing(Box<Passing>),
     Reading(Box<Reading>),
-    Relayed(UpstreamStream, Ends),
+    Relayed(Source, Ends),
     RelayedStream(Source, Ends, Box<Quiet>),
     Told(Box<Told>),
 }
@@ -131,7 +131,11 @@ impl FrontBody {
             UpstreamBody::Streaming(body) if event_stream => {
                 Kind::RelayedStream(Source::Server(body), ends, Box::new(Quiet::new(keep_alive)))
             }
-            UpstreamBody::Streaming(body) => Kind::Relayed(body, ends),
+            UpstreamBody::Streaming(body) => Kind::Relayed(Source::Server(body), ends),
+            UpstreamBody::Sifted(body) if event_stream => {
+                Kind::RelayedStream(Source::Sifted(Box::new(body)), ends, Box::new(Quiet::new(keep_alive)))
+            }
+            UpstreamBody::Sifted(body) => Kind::Relayed(Source::Sifted(Box::new(body)), ends),
             UpstreamBody::Held(held) => {
                 Kind::RelayedStream(Source::Held(held), ends, Box::new(Quiet::new(keep_alive)))
             }
@@ -286,7 +290,7 @@ impl Body for FrontBody {
                 ready!(reading.poll(cx, &mut this.record)).map(|bytes| bytes.map(Frame::data))
             }
             Kind::Told(told) => ready!(told.poll(cx)).map(|bytes| Ok(Frame::data(bytes))),
-            Kind::Relayed(body, ends) => match Pin::new(body).poll_frame(cx) {
+            Kind::Relayed(body, ends) => match body.poll_frame(cx) {
                 Poll::Ready(frame) => frame,
                 Poll::Pending => {
                     ready!(ends.poll(cx));
@@ -325,8 +329,8 @@ impl Body for FrontBody {
             }
             Kind::Passing(passing) => passing.is_over(),
             Kind::Reading(reading) => reading.is_over(),
-            Kind::Relayed(body, _) | Kind::RelayedStream(Source::Server(body), ..) => body.is_end_stream(),
-            Kind::RelayedStream(Source::Held(_), ..) | Kind::Told(_) => false,
+            Kind::Relayed(body, _) | Kind::RelayedStream(body, ..) => body.is_end_stream(),
+            Kind::Told(_) => false,
         }
     }
 

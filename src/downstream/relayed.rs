@@ -1,4 +1,4 @@
-//! A server's own event stream on its way to the client.
+//! A server's own body on its way to the client.
 //!
 //! Owns the comments in its pauses, and how it ends where the proxy ends it: with a last message, without a word, or broken
 //! off. The bytes are the server's and are looked at only to find where a comment may stand.
@@ -8,17 +8,20 @@ use super::ends::Ends;
 use super::half_event::HalfEvent;
 use super::keep_alive::KeepAlive;
 use crate::upstream::UpstreamStream;
+use crate::upstream::guard::sieve::Sifted;
 use crate::upstream::legacy::Held;
 use bytes::Bytes;
-use http_body::{Body, Frame};
+use http_body::{Body, Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Where a relayed event stream comes from.
+/// Where a relayed body comes from.
 pub(super) enum Source {
     Server(UpstreamStream),
     Held(Held),
+    /// It is looked into as it comes.
+    Sifted(Box<Sifted>),
 }
 
 /// The server's body was not over when the call was due.
@@ -36,12 +39,28 @@ pub(super) struct Quiet {
 }
 
 impl Source {
-    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self {
             Source::Server(body) => Pin::new(body).poll_frame(cx),
+            Source::Sifted(body) => Pin::new(&mut **body).poll_frame(cx),
             Source::Held(held) => {
                 Pin::new(held).poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(BoxError::from)))
             }
+        }
+    }
+
+    pub(super) fn is_end_stream(&self) -> bool {
+        match self {
+            Source::Server(body) => body.is_end_stream(),
+            Source::Sifted(body) => body.is_end_stream(),
+            Source::Held(_) => false,
+        }
+    }
+
+    pub(super) fn size_hint(&self) -> SizeHint {
+        match self {
+            Source::Server(body) => body.size_hint(),
+            Source::Held(_) | Source::Sifted(_) => SizeHint::default(),
         }
     }
 }

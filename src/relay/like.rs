@@ -8,6 +8,7 @@ use super::Relay;
 use crate::exchange::{Fault, FaultKind};
 use crate::telemetry::metrics::Meter;
 use crate::upstream::era::{Comes, Serves, Side};
+use crate::upstream::guard::sieve::Admitted;
 use crate::upstream::legacy::{Carries, Passage, Passed};
 use crate::upstream::modern::is_event_stream;
 use crate::upstream::{Upstream, UpstreamBody};
@@ -25,7 +26,7 @@ pub enum Like {
 }
 
 impl Relay {
-    /// Passes the request on if the server is legacy too.
+    /// Passes the request on if the server is legacy too, and what comes back through the guard's sieve.
     pub async fn pass(
         &self,
         upstream: &Arc<Upstream>,
@@ -43,6 +44,10 @@ impl Relay {
             Side::Try => return Box::pin(self.attempt(upstream, passage, meter)).await,
             Side::Legacy => said(Era::Legacy, meter),
         }
+        let asked = match upstream.sieve.admit(passage)? {
+            Admitted::Goes(asked) => asked,
+            Admitted::Answered(response) => return Ok(Like::Relayed(response)),
+        };
         let waiting = meter.sent(Era::Legacy);
         let passed = upstream.legacy.pass(passage).await?;
         waiting.answered();
@@ -56,7 +61,8 @@ impl Relay {
                 response
             }
         };
-        collapsed(upstream, passage, response).await.map(Like::Relayed)
+        let response = collapsed(upstream, passage, response).await?;
+        upstream.sieve.legacy(passage, asked, response).await.map(Like::Relayed)
     }
 
     /// Passes a legacy client's `initialize` to a server that is known as modern: if it answers as a legacy server does, it

@@ -139,12 +139,13 @@ impl Relay {
                 {
                     return denied.map_err(Trouble::Fault);
                 }
-                let response = upstream.modern.send(call).await?;
+                let mut response = upstream.modern.send(call).await?;
                 if !streams && is_event_stream(response.headers()) {
                     let collapsed = Box::pin(upstream.modern.collapse(response, call.id())).await;
-                    return collapsed.map(Reply::Relayed).map_err(Trouble::Fault);
+                    response = collapsed.map_err(Trouble::Fault)?;
                 }
-                Ok(Reply::Relayed(response))
+                let sifted = upstream.sieve.modern(call, response).await;
+                sifted.map(Reply::Relayed).map_err(Trouble::Fault)
             }
             Era::Legacy => {
                 if call.method.can_ask() && is_retry(&call.request) {

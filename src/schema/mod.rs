@@ -12,6 +12,7 @@
 
 pub mod dialect;
 pub mod documents;
+pub mod edit;
 pub mod finding;
 pub mod form;
 pub mod header;

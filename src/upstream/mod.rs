@@ -43,6 +43,8 @@ pub struct Upstream {
     pub modern: Arc<modern::Modern>,
     pub metrics: Arc<UpstreamMetrics>,
     pub guard: Arc<guard::Guard>,
+    /// What passes between like pairs goes through it.
+    pub sieve: Arc<guard::sieve::Sieve>,
     shared: Arc<Shared>,
 }
 
@@ -161,7 +163,8 @@ impl Upstream {
         let modern = modern::Modern::new(shared.clone(), common.parked);
         let era = era::Detector::new(shared.clone(), legacy.clone(), common.verdicts);
         let guard = shared.guard.clone();
-        Ok(Self { settings, era, legacy, modern, metrics, guard, shared })
+        let sieve = guard::sieve::Sieve::new(shared.clone(), legacy.clone(), common.room);
+        Ok(Self { settings, era, legacy, modern, metrics, guard, sieve, shared })
     }
 
     /// Which transport the server has, as far as that is known.

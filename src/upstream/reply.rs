@@ -5,6 +5,7 @@
 //! refusal (`refusal`). Does not own what a refusal means: the era drivers decide that by status and code.
 //! Rules: A12, A13.7, A14.1 (arrays from a 2025-03-26 server); cases C11, C13, C31, C36.
 
+use super::guard::sieve::Sifted;
 use super::legacy::Held;
 use super::transport::{Body, SendError};
 use crate::exchange::Fault;
@@ -37,12 +38,27 @@ pub enum UpstreamBody {
     Read(Bytes),
     /// An event stream that outlives the server's.
     Held(Held),
+    /// One that the schema guard looks into while it passes.
+    Sifted(Sifted),
 }
 
 impl UpstreamBody {
     /// Whether it is put together of whole messages, as a channel gives them.
     pub fn is_of_channel(&self) -> bool {
-        matches!(self, UpstreamBody::Streaming(Body::Channel(_)))
+        match self {
+            UpstreamBody::Streaming(body) => matches!(body, Body::Channel(_)),
+            UpstreamBody::Sifted(sifted) => sifted.is_of_channel(),
+            UpstreamBody::Read(_) | UpstreamBody::Held(_) => false,
+        }
+    }
+
+    /// Whether it is an event stream that outlives the server's.
+    pub fn is_held(&self) -> bool {
+        match self {
+            UpstreamBody::Held(_) => true,
+            UpstreamBody::Sifted(sifted) => sifted.is_held(),
+            UpstreamBody::Streaming(_) | UpstreamBody::Read(_) => false,
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::{memchr, memchr2};
 
+pub mod blocks;
 mod pieces;
 
 pub use pieces::Piece;

@@ -42,12 +42,7 @@ pub(super) fn fault(fault: &Fault, carries: &Carries, record: &mut Record) -> Re
             let mut messages = Vec::new();
             for id in ids {
                 messages.push(if messages.is_empty() { b'[' } else { b',' });
-                messages.extend_from_slice(&jsonrpc::error(
-                    Some(id),
-                    code::INTERNAL_ERROR,
-                    &fault.text,
-                    None,
-                ));
+                messages.extend_from_slice(&jsonrpc::error(Some(id), code(&fault.kind), &fault.text, None));
             }
             messages.push(b']');
             (in_band(&fault.kind), messages.into())

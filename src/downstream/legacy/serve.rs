@@ -17,7 +17,7 @@ use crate::telemetry::metrics::{Ended, What};
 use crate::translate::legacy_client::initialize;
 use crate::upstream::legacy::{Carries, Passage};
 use crate::upstream::modern::is_event_stream;
-use crate::upstream::{Upstream, UpstreamBody};
+use crate::upstream::Upstream;
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::Message;
 use crate::wire::payload::Payload;
@@ -52,8 +52,15 @@ impl Inner {
         if post.ours.is_none() {
             let Checked { carries, body, .. } = &checked;
             let mut passage = passage(upstream, carries.clone(), headers, body.clone());
-            if let (Carries::Initialize(_), Ok(Message::Request(request))) = (carries, message) {
-                passage.askable = initialize::read(request, limits).is_ok_and(|client| client.can.anything());
+            match (carries, message) {
+                (Carries::Initialize(_), Ok(Message::Request(request))) => {
+                    passage.askable =
+                        initialize::read(request, limits).is_ok_and(|client| client.can.anything());
+                }
+                (Carries::Request(_), Ok(Message::Request(request))) => {
+                    passage.request = Some(request.clone());
+                }
+                _ => {}
             }
             if let Some(response) = Box::pin(self.pass(upstream, passage, record)).await {
                 return Ok(Ok(response));
@@ -119,7 +126,7 @@ impl Inner {
         let ends = match &passage.carries {
             Carries::Stream if is_event_stream(response.headers()) => Ends::quietly(self.shutdown.clone()),
             // What holds it open minds the time, and says so in band.
-            _ if matches!(response.body(), UpstreamBody::Held(_)) => {
+            _ if response.body().is_held() => {
                 Ends::after_last_words(self.shutdown.clone())
             }
             Carries::Request(id) if response.body().is_of_channel() => {
@@ -147,6 +154,7 @@ pub(super) fn passage(upstream: &Upstream, carries: Carries, headers: &HeaderMap
         deadline: Instant::now() + upstream.settings.timeouts.request,
         streams: check::accepts(headers).event_stream,
         askable: false,
+        request: None,
         headers: headers.clone(),
     }
 }

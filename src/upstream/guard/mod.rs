@@ -8,6 +8,7 @@
 
 mod known;
 mod report;
+pub mod sieve;
 mod verdicts;
 
 use crate::config::{self, SchemaPolicy, Validation};

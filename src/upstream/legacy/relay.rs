@@ -9,7 +9,7 @@ use super::super::reply::{Refusal, UpstreamBody, content_type};
 use super::super::transport::{Body, RequestHead, Unanswered};
 use crate::exchange::{Fault, Principal};
 use crate::wire::headers::{ContentType, LAST_EVENT_ID, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
-use crate::wire::jsonrpc::{Id, code};
+use crate::wire::jsonrpc::{Id, Request, code};
 use crate::wire::payload::Payload;
 use http::response;
 use http_body::Body as _;
@@ -31,6 +31,8 @@ pub struct Passage {
     pub streams: bool,
     /// Of an `initialize`: whether the client declares that it can be asked something.
     pub askable: bool,
+    /// The request that the body is, if it is one.
+    pub request: Option<Request>,
 }
 
 /// What the request holds, which decides what counts as an answer.

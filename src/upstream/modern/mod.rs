@@ -188,7 +188,7 @@ impl Modern {
                 let limit = self.shared.settings.limits.message_bytes;
                 collect(&mut body, limit).await.map_err(|broken| self.shared.broken(broken))?
             }
-            UpstreamBody::Held(_) => return Err(none()),
+            UpstreamBody::Held(_) | UpstreamBody::Sifted(_) => return Err(none()),
         };
         let initialized = match jsonrpc::parse(text.clone(), self.shared.limits) {
             Ok(Message::Response(Answer { reply: Reply::Result(body), text, .. })) => {

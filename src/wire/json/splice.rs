@@ -95,6 +95,11 @@ impl<'a> Splice<'a> {
         }
     }
 
+    /// Whether the text stays as it is.
+    pub fn is_empty(&self) -> bool {
+        self.edits.is_empty()
+    }
+
     /// The changed text.
     pub fn finish(mut self) -> Payload {
         if self.edits.is_empty() {

@@ -1,0 +1,217 @@
+//! One text of a response: what of it is judged, and what becomes of it.
+//!
+//! Owns the look that spares ordinary messages a reading, finding lists, forms and results in a message or in an array of them
+//! (A14.1), and the message that takes the place of one which is not passed on. Whatever was asked, a result whose `tools` is an
+//! array is a list of tools. What might hold something of that and cannot be read as one message by every reader is not passed on
+//! either, where bad tools are left out.
+//! Rules: A5.3, A5.10, A14.1; cases C62, C65.
+
+use super::super::{Denied, Guard, Scope};
+use super::asked::{Asked, What, goes_on};
+use super::recent::{Places, Recent};
+use crate::schema::{Speaker, edit};
+use crate::translate::{legacy_client, result};
+use crate::wire::json::{Cursor, Kind, Object, Span, Splice, UNBOUNDED};
+use crate::wire::jsonrpc::{self, Fault, Id, Malformed, Message, Reply, Request, Response, code};
+use crate::wire::payload::Payload;
+use bytes::Bytes;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
+/// What one response is judged by.
+pub(super) struct Looking {
+    pub(super) speaker: Speaker,
+    pub(super) scope: Scope,
+    pub(super) asked: Asked,
+    /// There are calls among what was asked whose results are checked.
+    pub(super) results: bool,
+}
+
+/// What becomes of a text.
+#[derive(Debug)]
+pub(super) enum Look {
+    AsItIs,
+    Otherwise {
+        /// What goes on in its place, if anything does.
+        text: Option<Payload>,
+        /// What its server is answered to questions that do not go on.
+        answers: Vec<Bytes>,
+    },
+}
+
+impl Look {
+    fn changed(text: impl Into<Payload>) -> Self {
+        Look::Otherwise { text: Some(text.into()), answers: Vec::new() }
+    }
+
+    fn gone(answers: Vec<Bytes>) -> Self {
+        Look::Otherwise { text: None, answers }
+    }
+}
+
+/// Why a text is not read.
+struct Unreadable;
+
+static TOOLS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tools\""));
+static FORM: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"requestedSchema\""));
+static STRUCTURED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"structuredContent\""));
+static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\u00"));
+
+impl Looking {
+    /// Whether anything in these bytes may have to be judged. They may be a text or the lines of events: a name is never cut by
+    /// the end of a line.
+    pub(super) fn suspects(&self, bytes: &[u8]) -> bool {
+        TOOLS.find(bytes).is_some()
+            || FORM.find(bytes).is_some()
+            || self.results && STRUCTURED.find(bytes).is_some()
+            || spells(bytes)
+    }
+
+    /// Looks into a text that is suspected.
+    pub(super) fn text(&self, guard: &Guard, recent: &Recent, text: &Bytes) -> Look {
+        if let Some(at) = recent.find(text) {
+            return self.list(guard, text, Some(at.id), at.tools, at.more);
+        }
+        let look = match jsonrpc::parse(text.clone(), UNBOUNDED) {
+            Err(Malformed { fault: Fault::Batch, .. }) => self.array(guard, recent, text),
+            message => self.message(guard, recent, message),
+        };
+        match look {
+            Ok(look) => look,
+            Err(Unreadable) if guard.leaves_out() => {
+                tracing::warn!(
+                    upstream = guard.name,
+                    "a message that may hold tools or a form, and that readers may take for different things, is not passed on"
+                );
+                Look::gone(Vec::new())
+            }
+            Err(Unreadable) => Look::AsItIs,
+        }
+    }
+
+    /// Each message of an array by itself.
+    fn array(&self, guard: &Guard, recent: &Recent, text: &Bytes) -> Result<Look, Unreadable> {
+        let spans = items(text).ok_or(Unreadable)?;
+        let mut splice = Splice::new(text);
+        let (mut stays, mut all) = (Vec::with_capacity(spans.len()), Vec::new());
+        for span in &spans {
+            let item = text.slice(span.range());
+            let look = match self.suspects(&item) {
+                true => self.message(guard, recent, jsonrpc::parse(item, UNBOUNDED))?,
+                false => Look::AsItIs,
+            };
+            let Look::Otherwise { text, answers } = look else {
+                stays.push(true);
+                continue;
+            };
+            stays.push(text.is_some());
+            text.into_iter().for_each(|with| splice.replace(*span, with.to_bytes()));
+            all.extend(answers);
+        }
+        splice.retain(&spans, |index| stays.get(index).is_none_or(|stays| *stays));
+        Ok(match stays.contains(&true) {
+            false => Look::gone(all),
+            true if splice.is_empty() => Look::AsItIs,
+            true => Look::Otherwise { text: Some(splice.finish()), answers: all },
+        })
+    }
+
+    fn message(
+        &self,
+        guard: &Guard,
+        recent: &Recent,
+        message: Result<Message, Malformed>,
+    ) -> Result<Look, Unreadable> {
+        match message.map_err(|_| Unreadable)? {
+            Message::Request(request) => self.question(guard, &request),
+            Message::Notification(_) => Ok(Look::AsItIs),
+            Message::Response(answer) => match &answer.reply {
+                Reply::Error(_) => Ok(Look::AsItIs),
+                Reply::Result(body) => self.result(guard, recent, &answer, &body.object),
+            },
+        }
+    }
+
+    /// A form that a server puts to its client.
+    fn question(&self, guard: &Guard, request: &Request) -> Result<Look, Unreadable> {
+        let text = &request.text;
+        let Some(params) = request.params.body().filter(|_| request.method == "elicitation/create") else {
+            return Ok(Look::AsItIs);
+        };
+        params.object.get(text, "requestedSchema").map_err(|_| Unreadable)?;
+        Ok(match guard.question(self.speaker, request) {
+            Ok(()) => Look::AsItIs,
+            Err(words) => {
+                Look::gone(vec![jsonrpc::error(Some(&request.id), code::INVALID_PARAMS, &words, None)])
+            }
+        })
+    }
+
+    fn result(
+        &self,
+        guard: &Guard,
+        recent: &Recent,
+        answer: &Response,
+        result: &Object,
+    ) -> Result<Look, Unreadable> {
+        let text = &answer.text;
+        let once = |name: &str| result.get(text, name).map_err(|_| Unreadable);
+        if once("inputRequests")?.is_some()
+            && let Err(words) = guard.inputs(text, result)
+        {
+            let id = answer.id.and_then(|span| Id::accept(text, span));
+            return Ok(Look::changed(jsonrpc::error(id.as_ref(), code::INTERNAL_ERROR, &words, None)));
+        }
+        let asked = self.asked.by(answer.id.map(|span| span.of(text)));
+        if let Some(What::Checked(request)) = asked
+            && once("structuredContent")?.is_some()
+            && let Err(denied) = guard.result(self.scope, request, text, result)
+        {
+            let id = answer.id.and_then(|span| Id::accept(text, span));
+            return Ok(id.map_or(Look::gone(Vec::new()), |id| Look::changed(instead(self.speaker, &id, denied))));
+        }
+        let tools = once("tools")?.filter(|span| Kind::of(span.of(text)) == Some(Kind::Array));
+        let Some(tools) = tools else { return Ok(Look::AsItIs) };
+        let more = goes_on(text, result);
+        if let Some(id) = answer.id
+            && FORM.find(text).is_none()
+            && STRUCTURED.find(text).is_none()
+        {
+            recent.keep(text, Places { id, tools, more });
+        }
+        Ok(self.list(guard, text, answer.id, tools, more))
+    }
+
+    fn list(&self, guard: &Guard, text: &Bytes, id: Option<Span>, tools: Span, more: bool) -> Look {
+        let page = self.asked.page(id.map(|span| span.of(text)), more);
+        let sift = guard.list(self.scope, self.speaker, text, tools, page);
+        let mut splice = Splice::new(text);
+        edit::list(&mut splice, text, &sift);
+        if splice.is_empty() { Look::AsItIs } else { Look::changed(splice.finish()) }
+    }
+}
+
+/// What takes the place of a result, or of a call, that is denied.
+pub(super) fn instead(speaker: Speaker, id: &Id, denied: Denied) -> Payload {
+    match (denied, speaker) {
+        (Denied::Tool(words), _) => jsonrpc::error(Some(id), code::INVALID_PARAMS, &words, None).into(),
+        (Denied::Value(words), Speaker::Modern) => result::tool_error(id, &words, None),
+        (Denied::Value(words), Speaker::Legacy(_)) => legacy_client::result::tool_error(id, &words),
+    }
+}
+
+/// Whether a letter of a name may be spelt by an escape. No serialiser writes letters so.
+fn spells(bytes: &[u8]) -> bool {
+    ESCAPE.find_iter(bytes).any(|at| matches!(bytes.get(at + 4), Some(b'4'..=b'7')))
+}
+
+/// The items of an array; `None` if it is none, to the last byte.
+pub(super) fn items(text: &[u8]) -> Option<Vec<Span>> {
+    let mut items = Vec::new();
+    let mut cursor = Cursor::new(text, UNBOUNDED).ok()?;
+    let read = cursor.array(|cursor| {
+        items.push(cursor.skip()?);
+        Ok(())
+    });
+    read.and_then(|_| cursor.end()).ok().map(|()| items)
+}
