@@ -59,7 +59,7 @@ pub enum Command {
     Serve(Box<ServeArgs>),
     /// Be the stdio server that a host launches, and pass its messages to one MCP server
     Stdio(Box<StdioArgs>),
-    /// Find out a server's generation, versions and capabilities
+    /// Find out a server's generation, versions and capabilities, and what is wrong with its tools' schemas
     Probe(ProbeFlags),
     /// Check a file of settings and print them in full, without secrets
     Check {
@@ -175,7 +175,12 @@ fn with_log(mut loaded: Loaded, log: &LogFlags) -> Result<Loaded, ConfigError> {
 impl Cli {
     /// How commands other than `serve` log: only what matters, as they print on their own.
     pub fn log_of_tool(&self) -> Result<Log, ConfigError> {
-        self.log.over(&Log { level: "warn".to_owned(), ..Log::default() })
+        let level = match self.command {
+            // It prints all findings.
+            Command::Probe(_) => "warn,mcp_janus::upstream::guard=error",
+            Command::Serve(_) | Command::Stdio(_) | Command::Check { .. } | Command::Demo { .. } => "warn",
+        };
+        self.log.over(&Log { level: level.to_owned(), ..Log::default() })
     }
 }
 

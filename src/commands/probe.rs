@@ -1,44 +1,46 @@
-//! `mcp-janus probe`: what kind of server is at a URL, or started by a command.
+//! `mcp-janus probe`: what kind of server is at a URL, or started by a command, and what the schema guard finds in its tools.
 //!
-//! Owns asking one server and saying what was found, for people or as JSON. A process is ended again. Sends `server/discover` and, where that does
-//! not show a modern server, `initialize`; the session is ended again. Never calls anything.
+//! Owns asking one server and saying what was found (`report`), for people or as JSON. A process is ended again. Sends
+//! `server/discover` and, where that does not show a modern server, `initialize`; then, as a modern client of the proxy
+//! (`client`), `tools/list` if the server has tools (`tools`). The session is ended again. Never calls anything.
+
+mod client;
+mod report;
+mod tools;
 
 use crate::cli::Exit;
-use crate::config;
+use crate::config::{self, FrontTimeouts};
+use crate::downstream::Front;
 use crate::exchange::{Binding, Call, Principal};
 use crate::net::{Processes, TcpDialer};
+use crate::relay::Relay;
 use crate::shutdown::Shutdown;
 use crate::telemetry::metrics::{Meter, Metrics};
 use crate::translate::discover;
-use crate::upstream::Upstream;
-use crate::upstream::era::{Finding, Verdicts};
+use crate::upstream::era::Verdicts;
 use crate::upstream::parked::{Bounds, Parked};
-use crate::upstream::{Asking, Common, Found, Room, Ways};
+use crate::upstream::{Asking, Common, Room, Upstream, Ways};
 use crate::wire::headers::{MCP_METHOD, MCP_PROTOCOL_VERSION};
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::{self, Id, Message};
 use crate::wire::method::Method;
 use crate::wire::version::{Era, MODERN};
-use http_body_util::BodyExt;
+use client::Client;
+use futures_util::future::join;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
-use serde_json::{Value, json};
+use report::{Report, Server};
+use serde_json::Value;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+use tools::Tools;
 
-/// What was found.
-struct Report {
-    /// Where the server is, or what it is.
-    target: String,
-    transport: Found,
-    first: Finding,
-    /// Era, the answer to `server/discover` (the server's own or made from `initialize`) and the negotiated version.
-    found: Result<(Era, Value, String), String>,
-}
+/// Room for the lists of one server with what is found in them, all of which is to be told.
+const LISTS: usize = 256 << 20;
 
-/// Prints what is found; 0 if the server speaks MCP in either era.
+/// Prints what is found; 0 if the server speaks MCP in either era, whatever its tools are.
 pub async fn probe(upstream: config::Upstream, as_json: bool) -> Exit {
     let report = match look(upstream).await {
         Ok(report) => report,
@@ -57,16 +59,18 @@ pub async fn probe(upstream: config::Upstream, as_json: bool) -> Exit {
 
 async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::error::Error>> {
     let target = settings.target.to_string();
-    let limits = config::Limits::default();
-    let limits = Limits { nesting: limits.nesting, members: limits.members };
+    let front_limits = config::Limits::default();
+    let limits = Limits { nesting: front_limits.nesting, members: front_limits.members };
     let dial = Arc::new(TcpDialer::new(settings.timeouts.connect));
     let shutdown = Shutdown::new(Duration::from_secs(5));
     if settings.target == config::Target::Demo {
         settings.target = config::Target::Http(crate::app::start_demo(&shutdown).await?);
     }
-    let metrics = Metrics::new()?.upstream(&settings.name);
+    settings.schema.cache_bytes = LISTS;
+    let all_metrics = Metrics::new()?;
+    let metrics = all_metrics.upstream(&settings.name);
     let meter = Meter::new(metrics.clone());
-    let parked = Parked::new(Bounds::of(&config::Limits::default()), shutdown.clone())?;
+    let parked = Parked::new(Bounds::of(&front_limits), shutdown.clone())?;
     let verdicts = Arc::new(Verdicts::default());
     let common = Common {
         verdicts,
@@ -74,109 +78,77 @@ async fn look(mut settings: config::Upstream) -> Result<Report, Box<dyn std::err
         asking: Arc::new(Asking::new()?),
         room: Room { events: 64, bytes: 1 << 20, hold: Duration::from_secs(1) },
     };
-    let upstream = Upstream::new(
+    let upstream = Arc::new(Upstream::new(
         settings,
         limits,
         Ways { dial, launch: Arc::new(Processes::of_this_program()) },
         common,
-        shutdown,
+        shutdown.clone(),
         metrics,
-    )?;
-    let text = discover::discover_request(1).to_bytes();
-    let Message::Request(request) = jsonrpc::parse(text, limits)? else { return Err("not a request".into()) };
-    let mut headers = HeaderMap::new();
-    headers.insert(HeaderName::from_static(MCP_PROTOCOL_VERSION), HeaderValue::from_static(MODERN));
-    headers.insert(HeaderName::from_static(MCP_METHOD), HeaderValue::from_static("server/discover"));
-    let deadline = Instant::now() + upstream.settings.timeouts.request;
-    let call = Call {
-        request,
-        method: Method::Discover,
-        principal: Principal::Anonymous,
-        headers,
-        binding: Binding::Http,
-        deadline,
-        meter,
-    };
+    )?);
+    let call = first_call(&upstream, limits, meter)?;
     let (first, era) = upstream.era.examine(&call).await;
-    let found = match era {
-        Err(fault) => Err(fault.text.to_string()),
-        Ok(Era::Modern) => match upstream.modern.send(&call).await {
-            Ok(response) => {
-                let body = match response.into_body() {
-                    crate::upstream::UpstreamBody::Read(bytes) => bytes,
-                    crate::upstream::UpstreamBody::Streaming(body) => {
-                        body.collect().await.map_err(|error| error.to_string())?.to_bytes()
-                    }
-                    // Only legacy clients have such.
-                    crate::upstream::UpstreamBody::Held(_) | crate::upstream::UpstreamBody::Sifted(_) => Default::default(),
-                };
-                let answer: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-                Ok((Era::Modern, answer["result"].clone(), MODERN.to_owned()))
-            }
-            Err(trouble) => Err(format!("{trouble:?}")),
-        },
-        Ok(Era::Legacy) => match upstream.legacy.lease(&call).await {
-            Ok(lease) => {
-                let initialized = &lease.session().initialized;
-                let answer: Value =
-                    serde_json::from_slice(&initialized.discover(&Id::number(1), limits).to_bytes())?;
-                Ok((Era::Legacy, answer["result"].clone(), initialized.revision.as_str().to_owned()))
-            }
-            Err(open) => Err(open.fault.to_string()),
-        },
+
+    let relay = Arc::new(Relay::new(vec![upstream.clone()], front_limits.clone(), shutdown.clone()));
+    let timeouts = FrontTimeouts::default();
+    let front = Front::new(relay, front_limits, timeouts, shutdown, all_metrics.front().clone())?;
+    let (client, other_end) = Client::new(&upstream.settings.path);
+    let asking = async {
+        match era {
+            Ok(era) => server(era, &upstream, &call, client, limits).await,
+            Err(fault) => Err(fault.text.to_string()),
+        }
     };
+    let ((), found) = join(front.serve_channel(other_end), asking).await;
     let transport = upstream.transport();
     upstream.close().await;
     Ok(Report { target, transport, first, found })
 }
 
-impl Report {
-    /// What the target is called.
-    fn kind(&self) -> &'static str {
-        match self.transport {
-            Found::Stdio => "command",
-            Found::StreamableHttp | Found::OldSse => "url",
-        }
-    }
+/// In whose name the server is looked at and a session is opened.
+fn first_call(upstream: &Upstream, limits: Limits, meter: Meter) -> Result<Call, Box<dyn std::error::Error>> {
+    let text = discover::discover_request(1).to_bytes();
+    let Message::Request(request) = jsonrpc::parse(text, limits)? else { return Err("not a request".into()) };
+    let mut headers = HeaderMap::new();
+    headers.insert(HeaderName::from_static(MCP_PROTOCOL_VERSION), HeaderValue::from_static(MODERN));
+    headers.insert(HeaderName::from_static(MCP_METHOD), HeaderValue::from_static("server/discover"));
+    Ok(Call {
+        request,
+        method: Method::Discover,
+        principal: Principal::Anonymous,
+        headers,
+        binding: Binding::Http,
+        deadline: Instant::now() + upstream.settings.timeouts.request,
+        meter,
+    })
+}
 
-    fn json(&self) -> Value {
-        let (kind, target, first) = (self.kind(), &self.target, self.first.to_string());
-        match &self.found {
-            Ok((era, discovered, version)) => json!({
-                kind: target,
-                "transport": self.transport.word(),
-                "era": era.name(),
-                "version": version,
-                "probe": first,
-                "serverInfo": discovered["_meta"]["io.modelcontextprotocol/serverInfo"],
-                "capabilities": discovered["capabilities"],
-                "instructions": discovered["instructions"],
-            }),
-            Err(error) => json!({kind: target, "era": null, "probe": first, "error": error}),
+/// What a server of this era says of itself, and its tools.
+async fn server(
+    era: Era,
+    upstream: &Upstream,
+    call: &Call,
+    mut client: Client,
+    limits: Limits,
+) -> Result<Server, String> {
+    let wait = upstream.settings.timeouts.probe;
+    let (discovered, version) = match era {
+        Era::Modern => {
+            let answer = client.ask("server/discover", "", wait).await?;
+            let result = answer.body.object.span.of(&answer.text);
+            (serde_json::from_slice(result).unwrap_or(Value::Null), MODERN.to_owned())
         }
-    }
-
-    fn text(&self) -> String {
-        let (kind, target, first) = (self.kind(), &self.target, self.first.to_string());
-        let mut lines = vec![format!("{kind:<13} {target}")];
-        if self.found.as_ref().err() != Some(&first) {
-            lines.push(format!("probe         {first}"));
+        Era::Legacy => {
+            let lease = upstream.legacy.lease(call).await.map_err(|open| open.fault.to_string())?;
+            let initialized = &lease.session().initialized;
+            let answer = initialized.discover(&Id::number(1), limits).to_bytes();
+            let answer: Value = serde_json::from_slice(&answer).unwrap_or(Value::Null);
+            (answer["result"].clone(), initialized.revision.as_str().to_owned())
         }
-        match &self.found {
-            Ok((era, discovered, version)) => {
-                let info = &discovered["_meta"]["io.modelcontextprotocol/serverInfo"];
-                let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-                lines.push(format!("transport     {}", self.transport));
-                lines.push(format!("era           {}", era.name()));
-                lines.push(format!("version       {version}"));
-                lines.push(format!("server        {} {}", text(&info["name"]), text(&info["version"])));
-                lines.push(format!("capabilities  {}", discovered["capabilities"]));
-                if let Some(instructions) = discovered["instructions"].as_str() {
-                    lines.push(format!("instructions  {}", instructions.lines().next().unwrap_or_default()));
-                }
-            }
-            Err(error) => lines.push(format!("error         {error}")),
-        }
-        lines.join("\n") + "\n"
-    }
+    };
+    let tools = match discovered["capabilities"]["tools"] {
+        Value::Object(_) => tools::list(&mut client, &upstream.guard, wait).await,
+        _ => Tools::default(),
+    };
+    Ok(Server { era, discovered, version, tools })
 }

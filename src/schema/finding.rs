@@ -28,6 +28,17 @@ pub enum Weight {
     Bad,
 }
 
+impl Weight {
+    /// For machines.
+    pub fn label(self) -> &'static str {
+        match self {
+            Weight::Note => "note",
+            Weight::Mended => "mended",
+            Weight::Bad => "bad",
+        }
+    }
+}
+
 macro_rules! kinds {
     ($($kind:ident $label:literal $weight:ident $words:literal $todo:literal;)*) => {
         /// What is wrong.

@@ -27,8 +27,14 @@ pub fn initialize_request(number: u64, capabilities: &Bytes, client_info: Option
 
 /// The modern probe (A15.1).
 pub fn discover_request(number: u64) -> Payload {
+    own_request(number, "server/discover", "")
+}
+
+/// A modern request of our own, in nobody's name. `members` are those of `params` besides `_meta`, or nothing.
+pub fn own_request(number: u64, method: &str, members: &str) -> Payload {
+    let comma = if members.is_empty() { "" } else { "," };
     Payload::from(format!(
-        r#"{{"jsonrpc":"2.0","id":{number},"method":"server/discover","params":{{"_meta":{{"{}":"{MODERN}","{}":{OWN_INFO},"{}":{{}}}}}}}}"#,
+        r#"{{"jsonrpc":"2.0","id":{number},"method":"{method}","params":{{{members}{comma}"_meta":{{"{}":"{MODERN}","{}":{OWN_INFO},"{}":{{}}}}}}}}"#,
         meta::PROTOCOL_VERSION,
         meta::CLIENT_INFO,
         meta::CLIENT_CAPABILITIES,

@@ -49,7 +49,7 @@ pub(super) fn schema(path: &str, raw: &raw::Schema, dir: &Path) -> Result<Schema
         policy: table.word("policy", &raw.policy, default.policy, POLICIES)?,
         arguments: table.word("arguments", &raw.arguments, default.arguments, VALIDATIONS)?,
         results: table.word("results", &raw.results, default.results, VALIDATIONS)?,
-        depth: table.count("depth", &raw.depth, default.depth, 8..=1000)?,
+        depth: table.count("depth", &raw.depth, default.depth, 8..=120)?,
         subschemas: table.count("subschemas", &raw.subschemas, default.subschemas, 1..=1_000_000)?,
         bytes: table.size("bytes", &raw.bytes, default.bytes, 1 << 10..=1 << 26)?,
         references: table.count("references", &raw.references, default.references, 0..=1_000_000)?,

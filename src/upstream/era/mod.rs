@@ -184,9 +184,13 @@ impl Detector {
         }
     }
 
-    /// One look, for `mcp-janus probe`; leaves no verdict.
+    /// One look, for `mcp-janus probe`; its verdict holds for what follows.
     pub async fn examine(&self, call: &Call) -> (Finding, Result<Era, Fault>) {
-        examine(&self.shared, &self.legacy, call).await
+        let (finding, result) = examine(&self.shared, &self.legacy, call).await;
+        if let Ok(era) = &result {
+            self.verdicts.set(&self.endpoint, *era);
+        }
+        (finding, result)
     }
 
     fn look(

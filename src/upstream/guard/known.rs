@@ -120,6 +120,13 @@ impl Known {
         })
     }
 
+    /// How many tools there are on the lists.
+    pub(super) fn tools(&self, scope: Scope) -> usize {
+        let state = self.lock();
+        let pages = state.all.get(&scope).map_or(&[][..], |lists| &lists.pages);
+        pages.iter().map(|page| page.verdict.tools.len()).sum()
+    }
+
     /// What was found, in the order of the lists.
     pub(super) fn findings(&self, scope: Scope) -> Vec<Finding> {
         let state = self.lock();

@@ -251,6 +251,11 @@ impl Guard {
         Ok(())
     }
 
+    /// How many tools the server has listed for `scope`, those that are left out among them: for `probe`.
+    pub fn tools(&self, scope: Scope) -> usize {
+        self.known.tools(scope)
+    }
+
     /// What was found of the tools that `scope` was shown last, in their order: for `probe`.
     pub fn findings(&self, scope: Scope) -> Vec<Finding> {
         self.known.findings(scope)
