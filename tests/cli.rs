@@ -156,6 +156,9 @@ fn flags_about_the_log_win_over_the_file() {
     let config = load(&format!("serve --config {} --log-level trace", file.display())).unwrap().config;
     assert_eq!((config.log.level.as_str(), config.log.format), ("trace", LogFormat::Json));
     assert_eq!(parse("demo").unwrap().log_of_tool().unwrap().level, "warn");
+    // It prints all findings itself.
+    let probe = parse("probe http://a/").unwrap().log_of_tool().unwrap();
+    assert_eq!(probe.level, "warn,mcp_janus::upstream::guard=error");
     assert_eq!(parse("demo --log-level info").unwrap().log_of_tool().unwrap().level, "info");
 }
 
