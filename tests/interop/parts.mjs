@@ -8,11 +8,14 @@
 import { EVERYTHING_ASKS, MODERN_ASKS, PYTHON_ASKS, TYPESCRIPT_ASKS } from './scenarios/asked.mjs';
 import { modern, pymodern, runBridged, runDual } from './scenarios/bridged.mjs';
 import { FIXTURES, runConformance } from './scenarios/conformance.mjs';
-import { runConformanceClient } from './scenarios/conformance-client.mjs';
+import { runConformanceClient, SCHEMA_SCENARIOS } from './scenarios/conformance-client.mjs';
 import { runKilledHost, runKilledProxy, runKilledServers } from './scenarios/kills.mjs';
 import { runLegacyClient } from './scenarios/legacy-clients.mjs';
 import { runMcpServers } from './scenarios/mcp-servers.mjs';
 import { runQuestions } from './scenarios/questions.mjs';
+import { runSchemaFindings } from './scenarios/schema-findings.mjs';
+import { runSchemaServers } from './scenarios/schema-servers.mjs';
+import { runSchemaSuite } from './scenarios/schema-suite.mjs';
 import { runSdkClient } from './scenarios/sdk-clients.mjs';
 import { everything, filesystem, modernFixture, modernOf, pythonLegacy, typescriptLegacy } from './scenarios/targets.mjs';
 
@@ -78,6 +81,9 @@ export const PARTS = Object.fromEntries([
   ...hostParts(),
   ...oldParts(),
   ...killParts(),
+  ['schema-suite', runSchemaSuite],
+  ['schema-findings', runSchemaFindings],
+  ['schema-servers', runSchemaServers],
   ...conformanceParts(),
 ]);
 
@@ -167,15 +173,17 @@ function conformanceParts() {
     client('conformance-client-modern-to-legacy', { client: 'modern', revision: '2025-11-25' }),
     // These servers judge each request that they get, also the one by which the proxy would find out whether they know more.
     client('conformance-client-legacy-to-modern', { client: 'legacy', revision: '2026-07-28', era: 'modern' }),
+    client('conformance-client-modern-warned', { client: 'modern', revision: '2026-07-28', scenarios: SCHEMA_SCENARIOS, policy: 'warn' }),
+    client('conformance-client-legacy-to-modern-warned', { client: 'legacy', revision: '2026-07-28', era: 'modern', scenarios: SCHEMA_SCENARIOS, policy: 'warn' }),
   ];
 }
 
 /**
  * What has no direct form: a client has no other ways to a server than the server has, no server passes the suite of the other era
- * by itself, listening over HTTP ends with the proxy's drain, and the Python SDK 2.x does not put the questions of its modern tools
- * to legacy clients.
+ * by itself, listening over HTTP ends with the proxy's drain, the Python SDK 2.x does not put the questions of its modern tools
+ * to legacy clients, and nobody but the proxy judges schemas.
  */
-const NEVER_DIRECTLY = [/-shielded$/, /^host-/, /^sse-/, /^kill-/, /^mcp-servers$/, /dual/, /^legacy-.*-pymodern/, /^(typescript|python)-modern$/];
+const NEVER_DIRECTLY = [/-shielded$/, /^host-/, /^sse-/, /^kill-/, /^mcp-servers$/, /dual/, /^legacy-.*-pymodern/, /^(typescript|python)-modern$/, /^schema-/, /-warned$/];
 const NOT_DIRECTLY = ['modern-to-legacy', 'legacy-to-modern', 'conformance-client-modern-to-legacy', 'conformance-client-legacy-to-modern'];
 
 export function isDirectly(part) {

@@ -2,9 +2,8 @@
 // scenario's server (the last argument), runs an official SDK's client against the proxy, and ends both.
 // Does not own: what the clients do (conformance-modern.mjs, conformance-legacy.mjs), or any check.
 //
-// Arguments: `modern` or `legacy`, the mcp-janus binary or `-` for none, the `era` of its upstream, and the URL that the suite
-// appends. Where the
-// client came to its end without an error, standard output has the line DONE.
+// Arguments: `modern` or `legacy`, the mcp-janus binary or `-` for none, the `era` of its upstream and its `schema.policy`, and the
+// URL that the suite appends. Where the client came to its end without an error, standard output has the line DONE.
 
 import { killAllStarted } from '../lib/child.mjs';
 import { startJanus } from '../lib/janus.mjs';
@@ -12,7 +11,7 @@ import { DONE } from './conformance-done.mjs';
 
 const MOST_MS = 25_000;
 
-const [generation, binary, era, url] = process.argv.slice(2);
+const [generation, binary, era, policy, url] = process.argv.slice(2);
 const { run } = await import(`./conformance-${generation}.mjs`);
 
 // The suite would end the shell that it started this in, and wait for the rest.
@@ -22,7 +21,7 @@ process.once('exit', killAllStarted);
 let janus = null;
 let front = url;
 if (binary !== '-') {
-  janus = await startJanus(binary, url, { settings: [`era = "${era}"`] });
+  janus = await startJanus(binary, url, { settings: [`era = "${era}"`, ...(policy === 'drop' ? [] : [`schema.policy = "${policy}"`])] });
   front = `http://127.0.0.1:${janus.port}/mcp`;
 }
 let code = 0;

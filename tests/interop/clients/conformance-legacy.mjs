@@ -28,6 +28,7 @@ const SCENARIOS = {
   'http-custom-headers': { act: callsOfTheContext },
   'http-invalid-tool-headers': { act: everyTool },
   'json-schema-ref-no-deref': { act: (client) => client.listTools() },
+  'json-schema-2020-12-preservation': { act: echoSchema },
   'sep-2322-client-request-state': { capabilities: { elicitation: {} }, act: roundTrips },
 };
 
@@ -79,6 +80,13 @@ async function callsOfTheContext(client) {
 async function everyTool(client) {
   const { tools } = await client.listTools();
   for (const { name } of tools) await client.callTool({ name, arguments: { region: 'here' } });
+}
+
+/** Gives the schema back as the client has it. */
+async function echoSchema(client) {
+  const { tools } = await client.listTools();
+  const { inputSchema } = tools.find(({ name }) => name === 'json_schema_2020_12_tool');
+  await client.callTool({ name: 'json_schema_echo', arguments: { schema: inputSchema } });
 }
 
 async function roundTrips(client) {

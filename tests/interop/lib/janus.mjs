@@ -1,4 +1,5 @@
-// Owns: building and starting the proxy under test, knowing when it is ready, and the command by which a host starts it.
+// Owns: building and starting the proxy under test, knowing when it is ready, the command by which a host starts it, and what its
+// `probe` says of a server.
 // Does not own: what stands before and behind it (scenarios/).
 
 import { spawnSync } from 'node:child_process';
@@ -11,6 +12,7 @@ import { freePort } from './ports.mjs';
 
 const READY_MS = 10_000;
 const POLL_MS = 50;
+const PROBE_MS = 60_000;
 
 /** The release binary: the one that was named, or the one that cargo builds now. */
 export function releaseBinary(named) {
@@ -74,6 +76,19 @@ export function hostCommand(binary, upstream, { by = 'flags', settings = [] } = 
   if (fromConfig) return [binary, 'stdio', '--config', configFile(upstream, [], settings)];
   if (by === 'flags') return [binary, 'stdio', ...targetArgs(upstream)];
   return [binary, 'stdio', '--mcp-servers', serversFile({ other: { command: 'false' }, chosen: upstream }), '--server', 'chosen'];
+}
+
+/** What `probe --json` says of a server: its exit code, and its report, or null where that is no JSON. */
+export async function probe(binary, upstream, flags = []) {
+  const target = typeof upstream === 'string' ? [upstream] : ['--', ...upstream.command];
+  const child = new Child('mcp-janus probe', binary, ['probe', '--json', ...flags, ...target]);
+  const code = await child.exitWithin(PROBE_MS);
+  const said = child.lines.filter(({ stream }) => stream === 'stdout').map(({ text }) => text).join('\n');
+  try {
+    return { code, report: JSON.parse(said) };
+  } catch {
+    return { code, report: null, said: child.tail() };
+  }
 }
 
 function targetArgs(upstream) {

@@ -17,4 +17,6 @@ export const EXPECTED_FAILURES = {
   'conformance-client-legacy': {},
   'conformance-client-modern-to-legacy': {},
   'conformance-client-legacy-to-modern': {},
+  'conformance-client-modern-warned': {},
+  'conformance-client-legacy-to-modern-warned': {},
 };
