@@ -39,7 +39,10 @@ pub(super) struct Quiet {
 }
 
 impl Source {
-    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    pub(super) fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self {
             Source::Server(body) => Pin::new(body).poll_frame(cx),
             Source::Sifted(body) => Pin::new(&mut **body).poll_frame(cx),

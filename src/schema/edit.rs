@@ -32,7 +32,8 @@ fn mend(splice: &mut Splice<'_>, text: &[u8], sift: &Sift, judged: &Judged) {
     if let (Shape::Untyped, Some(input)) = (judged.shape, judged.input) {
         let input = sift.at(input);
         let inside = input.start + 1;
-        let says = input.of(text).get(1..).and_then(|rest| rest.iter().find(|byte| !byte.is_ascii_whitespace()));
+        let says =
+            input.of(text).get(1..).and_then(|rest| rest.iter().find(|byte| !byte.is_ascii_whitespace()));
         let comma = if says == Some(&b'}') { "" } else { "," };
         splice.replace(Span { start: inside, end: inside }, Bytes::from(format!("{OBJECT_ROOT}{comma}")));
     }

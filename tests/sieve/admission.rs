@@ -5,10 +5,8 @@ use crate::support::{Era, LegacyServer, Net, Old, json};
 
 async fn before(lines: &str, version: &'static str) -> Like {
     let net = Net::new();
-    let up = LegacyServer::new()
-        .version(version)
-        .result("tools/list", &members(LEGACY, &[GOOD, BAD]))
-        .start(&net);
+    let up =
+        LegacyServer::new().version(version).result("tools/list", &members(LEGACY, &[GOOD, BAD])).start(&net);
     Like::before(Era::Legacy(version), &net, up, lines).await
 }
 
@@ -36,7 +34,9 @@ async fn c62_a_call_of_a_tool_that_is_left_out() {
 async fn a14_1_an_array_with_such_a_call_goes_as_a_whole_or_not_at_all() {
     let like = before("", "2025-03-26").await;
     like.proxy.send(&like.list()).await.result();
-    let call = |id: u8, tool: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools\/call","params":{{"name":"{tool}"}}}}"#);
+    let call = |id: u8, tool: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools\/call","params":{{"name":"{tool}"}}}}"#)
+    };
     let note = r#"{"jsonrpc":"2.0","method":"notifications/acme"}"#;
     let before = like.up.requests().len();
     let array = format!("[{},{note},{}]", call(1, "good"), call(2, "bad"));

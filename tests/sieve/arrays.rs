@@ -51,7 +51,9 @@ where
 #[tokio::test(start_paused = true)]
 async fn a14_1_a_bad_form_in_an_array_is_taken_out() {
     let form = |schema: &str| {
-        format!(r#"{{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{{"message":"m","requestedSchema":{schema}}}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{{"message":"m","requestedSchema":{schema}}}}}"#
+        )
     };
     let bad = form(r#"{"type":"object","properties":{"a":{"type":"text","title":"canary"}}}"#);
     let note = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#;

@@ -3,7 +3,9 @@
 use crate::stage::{BAD, GOOD, LEGACY, Like, OTHER, WARN, message};
 use crate::support::{Era, Reply};
 
-fn json(text: String) -> impl Fn(Reply) -> futures_util::future::BoxFuture<'static, ()> + Send + Sync + 'static {
+fn json(
+    text: String,
+) -> impl Fn(Reply) -> futures_util::future::BoxFuture<'static, ()> + Send + Sync + 'static {
     move |reply| {
         let text = text.clone();
         Box::pin(async move { reply.json(200, &text).await })
@@ -30,7 +32,10 @@ async fn c62_a_bad_tool_is_left_out_of_a_body() {
 #[tokio::test(start_paused = true)]
 async fn c62_the_same_list_once_more() {
     for era in [Era::Modern, LEGACY] {
-        let wide = format!(r#"{{"name":"wide","description":"{}","inputSchema":{{"type":"object"}}}}"#, "w".repeat(9000));
+        let wide = format!(
+            r#"{{"name":"wide","description":"{}","inputSchema":{{"type":"object"}}}}"#,
+            "w".repeat(9000)
+        );
         let tools = [GOOD, BAD, wide.as_str()];
         for id in ["7", "\"seven\"", "700"] {
             let like = Like::of(era, "tools/list", "", json(message(era, id, &tools))).await;

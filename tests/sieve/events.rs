@@ -65,7 +65,9 @@ async fn c11_good_lists_and_all_else_keep_every_byte() {
 async fn c11_a_list_over_several_lines_or_with_escapes() {
     for era in [Era::Modern, LEGACY] {
         let whole = message(era, "7", &[GOOD, BAD]);
-        let lines = whole.replace(r#""tools":["#, "\"tools\":\ndata: [").replace(",{\"name\":\"bad\"", ",\ndata: {\"name\":\"bad\"");
+        let lines = whole
+            .replace(r#""tools":["#, "\"tools\":\ndata: [")
+            .replace(",{\"name\":\"bad\"", ",\ndata: {\"name\":\"bad\"");
         let escaped = whole.replace(r#""tools""#, r#""t\u006fols""#);
         for given in [lines, escaped] {
             let sent = format!("id: 9\ndata: {given}\n\n");

@@ -21,7 +21,9 @@ fn wide(bytes: usize) -> String {
 fn result(era: Era, bytes: usize, after: &str) -> String {
     let kind = if era == Era::Modern { r#""resultType":"complete","# } else { "" };
     let text = "\\u00e9 \\\"tools\\\":[".repeat(bytes / 18);
-    format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{{kind}"content":[{{"type":"text","text":"{text}"}}]{after}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":7,"result":{{{kind}"content":[{{"type":"text","text":"{text}"}}]{after}}}}}"#
+    )
 }
 
 /// As a JSON body without a length, or as an event of a stream.
@@ -120,7 +122,9 @@ async fn inv5_a_large_message_does_not_wait_for_its_end() {
                 let half = half.clone();
                 async move {
                     let kind = if stream { "text/event-stream" } else { "application/json" };
-                    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n");
+                    let head = format!(
+                        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    );
                     reply.raw(head.as_bytes()).await;
                     reply.chunk(half.as_bytes()).await;
                     reply.never().await;

@@ -5,8 +5,7 @@ use crate::support::{Answer, Ask, Era, LegacyServer, ModernServer, Net, Old, Pro
 pub(crate) const LEGACY: Era = Era::Legacy("2025-11-25");
 
 /// Written so that whoever writes it anew shows.
-pub(crate) const GOOD: &str =
-    r#"{ "name":"good" , "inputSchema":{"type":"object","properties":{"a":{"default":1e400}}} ,"u":"\u00e9"}"#;
+pub(crate) const GOOD: &str = r#"{ "name":"good" , "inputSchema":{"type":"object","properties":{"a":{"default":1e400}}} ,"u":"\u00e9"}"#;
 pub(crate) const OTHER: &str = r#"{"name":"other","inputSchema":{"type":"object"}}"#;
 /// There is no such type.
 pub(crate) const BAD: &str =
@@ -20,7 +19,9 @@ pub(crate) fn members(era: Era, tools: &[&str]) -> String {
     match era {
         Era::Modern => {
             let info = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"8"}}"#;
-            format!(r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{tools}],{info}}}"#)
+            format!(
+                r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{tools}],{info}}}"#
+            )
         }
         Era::Legacy(_) => format!(r#"{{"tools":[{tools}]}}"#),
     }
@@ -50,7 +51,9 @@ impl Like {
     {
         let net = Net::new();
         let up = match era {
-            Era::Modern => ModernServer::new().on(method, move |_, reply| answer(reply)).start_unchecked(&net),
+            Era::Modern => {
+                ModernServer::new().on(method, move |_, reply| answer(reply)).start_unchecked(&net)
+            }
             Era::Legacy(_) => LegacyServer::new().on(method, move |_, reply| answer(reply)).start(&net),
         };
         Self::before(era, &net, up, toml).await

@@ -15,9 +15,9 @@ use crate::exchange::{Fault, FaultKind, Principal};
 use crate::relay::Like;
 use crate::telemetry::metrics::{Ended, What};
 use crate::translate::legacy_client::initialize;
+use crate::upstream::Upstream;
 use crate::upstream::legacy::{Carries, Passage};
 use crate::upstream::modern::is_event_stream;
-use crate::upstream::Upstream;
 use crate::wire::json::Limits;
 use crate::wire::jsonrpc::Message;
 use crate::wire::payload::Payload;
@@ -126,9 +126,7 @@ impl Inner {
         let ends = match &passage.carries {
             Carries::Stream if is_event_stream(response.headers()) => Ends::quietly(self.shutdown.clone()),
             // What holds it open minds the time, and says so in band.
-            _ if response.body().is_held() => {
-                Ends::after_last_words(self.shutdown.clone())
-            }
+            _ if response.body().is_held() => Ends::after_last_words(self.shutdown.clone()),
             Carries::Request(id) if response.body().is_of_channel() => {
                 Ends::answered_at(deadline, self.shutdown.clone(), vec![id.clone()])
             }

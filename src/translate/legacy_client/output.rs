@@ -43,7 +43,7 @@ pub(super) fn wrap(splice: &mut Splice<'_>, text: &Bytes, span: Span) {
     let (before, after) = ("\"type\":\"object\",\"properties\":{\"result\":", "},\"required\":[\"result\"]}");
     let Some(root) = object(text, span, UNBOUNDED) else {
         // `true` and `false`, for which legacy revisions want an object.
-        let same = if span.of(text) == b"false" { "{\"not\":{}}" } else { "{}" };
+        let same = of_boolean(span.of(text)).unwrap_or("{}");
         return splice.replace(span, format!("{{{before}{same}{after}"));
     };
     // The dialect is one of the whole document.
@@ -55,6 +55,15 @@ pub(super) fn wrap(splice: &mut Splice<'_>, text: &Bytes, span: Span) {
     splice.replace(at(span.end), after);
     splice.rewrite(&root, |member| dialect.is_none() || !member.is(text, "$schema"), "");
     references(splice, text, &root, dialect.as_deref().unwrap_or_default());
+}
+
+/// The object that means the same as a schema that is `true` or `false`.
+pub(super) fn of_boolean(schema: &[u8]) -> Option<&'static str> {
+    match schema {
+        b"true" => Some("{}"),
+        b"false" => Some("{\"not\":{}}"),
+        _ => None,
+    }
 }
 
 /// Lets references to places of this document follow the schema to its new place. What stands below an `$id` of its own is

@@ -87,6 +87,7 @@ impl Page<'_> {
         let mirrors = header::of(text, &schema);
         let add = if judged.shape == Shape::Untyped { OBJECT_ROOT } else { "" };
         splice.rewrite(&schema, |_| true, add);
+        booleans(splice, text, &schema);
         let output = self.output(splice, &tool);
         Some(Tool { name: judged.name.clone()?, output, mirrors })
     }
@@ -102,10 +103,26 @@ impl Page<'_> {
             |member| !(member.is(text, "execution") || drop && member.is(text, "outputSchema")),
             "",
         );
-        if let Some(span) = span.filter(|_| output == Output::Wrapped && !drop) {
-            output::wrap(splice, text, span);
+        match span.filter(|_| !drop) {
+            Some(span) if output == Output::Wrapped => output::wrap(splice, text, span),
+            Some(span) if output == Output::Object => {
+                let root = object(text, span, UNBOUNDED);
+                root.into_iter().for_each(|root| booleans(splice, text, &root));
+            }
+            Some(_) | None => {}
         }
         output
+    }
+}
+
+/// Schemas of a root's properties are objects in every legacy revision, and a client that minds it refuses the whole list: a
+/// boolean is written as the object that means the same (invariant 6).
+fn booleans(splice: &mut Splice<'_>, text: &Bytes, root: &Object) {
+    let properties = once(root, text, "properties").and_then(|span| object(text, span, UNBOUNDED));
+    for member in properties.iter().flat_map(|properties| &properties.members) {
+        if let Some(same) = output::of_boolean(member.value.of(text)) {
+            splice.replace(member.value, same);
+        }
     }
 }
 

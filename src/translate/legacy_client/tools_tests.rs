@@ -38,7 +38,7 @@ fn finding(tool: &str) -> Option<FindingKind> {
 
 #[test]
 fn d59_tools_that_everyone_can_take_pass_byte_for_byte() {
-    let tools = r#"{ "name":"a","title":"A","icons":[],"_meta":{"k":1},"inputSchema":{"properties":{"x":true},"type":"object"}, "outputSchema" :{"type":"object","properties":{"r":{"$ref":"\#"}}},"annotations":{"readOnlyHint":true}}"#
+    let tools = r#"{ "name":"a","title":"A","icons":[],"_meta":{"k":1},"inputSchema":{"properties":{"x":{"items":true}},"type":"object"}, "outputSchema" :{"type":"object","properties":{"r":{"$ref":"\#"}}},"annotations":{"readOnlyHint":true}}"#
         .replace("\\#", "#");
     let (seen, listed) = tools_of(&tools, LATEST);
     assert_eq!(seen, tools);
@@ -80,6 +80,19 @@ fn d57_d58_the_output_schema_decides_how_results_are_shown() {
         assert_eq!(of(r#"{"type":"object"}"#, revision), (Value::Null, Output::Object));
     }
     assert_eq!(of("null", LATEST), (Value::Null, Output::Unstated));
+}
+
+/// Invariant 6: no legacy revision has a boolean there, all of them have it deeper.
+#[test]
+fn c65_a_property_whose_schema_is_a_boolean_is_written_as_an_object() {
+    let (seen, _) = tools_of(
+        r#"{"name":"t","inputSchema":{"type":"object","properties":{"x":true,"y":{"not":false}, "z" : false }},"outputSchema":{"properties":{"x":true},"type":"object"}}"#,
+        LATEST,
+    );
+    assert_eq!(
+        seen,
+        r#"{"name":"t","inputSchema":{"type":"object","properties":{"x":{},"y":{"not":false}, "z" : {"not":{}} }},"outputSchema":{"properties":{"x":{}},"type":"object"}}"#
+    );
 }
 
 #[test]

@@ -174,8 +174,11 @@ mod tests {
                 // Each by itself says what it says in its place.
                 let datas: Vec<Bytes> =
                     found.iter().filter_map(|block| data(&Bytes::copy_from_slice(block))).collect();
-                let wanted: Vec<Bytes> =
-                    decoded(bytes).into_iter().map(|event| event.data).filter(|data| !data.is_empty()).collect();
+                let wanted: Vec<Bytes> = decoded(bytes)
+                    .into_iter()
+                    .map(|event| event.data)
+                    .filter(|data| !data.is_empty())
+                    .collect();
                 let said: Vec<Bytes> = datas.into_iter().filter(|data| !data.is_empty()).collect();
                 assert_eq!(said, wanted, "{stream:?} cut at {cut_at}");
             }

@@ -87,7 +87,9 @@ impl Origin {
         // Owned by the tracker; bounded by the time that `initialize` may take.
         drop(self.shared.shutdown.spawn(async move {
             if !matches!(timeout(limit, legacy.pass(&passage)).await, Ok(Ok(_))) {
-                tracing::debug!("the answer to a question that does not go on did not reach the upstream server");
+                tracing::debug!(
+                    "the answer to a question that does not go on did not reach the upstream server"
+                );
             }
             drop(place);
         }));

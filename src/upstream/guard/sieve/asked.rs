@@ -18,7 +18,9 @@ pub struct Asked {
 #[derive(Debug)]
 pub(super) enum What {
     /// `tools/list`, with a cursor or without.
-    List { goes_on: bool },
+    List {
+        goes_on: bool,
+    },
     /// `tools/call`, whose result is checked.
     Checked(Box<Request>),
     Other,
@@ -65,7 +67,8 @@ impl What {
     pub(super) fn of(request: &Request, checks: impl FnOnce() -> bool) -> Self {
         match Method::of(&request.method) {
             Method::ToolsList => {
-                let cursor = request.params.body().and_then(|body| body.object.first(&request.text, "cursor"));
+                let cursor =
+                    request.params.body().and_then(|body| body.object.first(&request.text, "cursor"));
                 What::List { goes_on: cursor.is_some_and(|span| span.of(&request.text) != b"null") }
             }
             Method::ToolsCall if checks() => What::Checked(Box::new(request.clone())),

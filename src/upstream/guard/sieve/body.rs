@@ -4,10 +4,10 @@
 //! whole, and what is too large to be held in constant memory, under watch. What breaks it off is said in the log and counted.
 //! Rules: A13.5, A13.7; cases C11, C13; architecture section 5, invariants 4 and 5.
 
-use super::message::Look;
-use super::watch::{Found, Watch};
 use super::Sieving;
 use super::answer::Origin;
+use super::message::Look;
+use super::watch::{Found, Watch};
 use crate::upstream::legacy::Held;
 use crate::upstream::transport::{Body, BoxError};
 use crate::wire::sse::blocks::{self, Blocks};

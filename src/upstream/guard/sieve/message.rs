@@ -168,7 +168,9 @@ impl Looking {
             && let Err(denied) = guard.result(self.scope, request, text, result)
         {
             let id = answer.id.and_then(|span| Id::accept(text, span));
-            return Ok(id.map_or(Look::gone(Vec::new()), |id| Look::changed(instead(self.speaker, &id, denied))));
+            return Ok(
+                id.map_or(Look::gone(Vec::new()), |id| Look::changed(instead(self.speaker, &id, denied)))
+            );
         }
         let tools = once("tools")?.filter(|span| Kind::of(span.of(text)) == Some(Kind::Array));
         let Some(tools) = tools else { return Ok(Look::AsItIs) };

@@ -200,8 +200,8 @@ impl Sieving {
     /// For a message that passes although it may hold something that is to be judged; `None` where it would pass with that.
     fn watch(&self) -> Option<Watch> {
         let schema = &self.sieve.shared.settings.schema;
-        let refuses = self.sieve.guard().leaves_out()
-            || self.looking.results && schema.results == Validation::Enforce;
+        let refuses =
+            self.sieve.guard().leaves_out() || self.looking.results && schema.results == Validation::Enforce;
         refuses.then(Watch::default)
     }
 

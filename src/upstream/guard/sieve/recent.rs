@@ -63,7 +63,8 @@ impl Recent {
 impl Message {
     /// The places in `text` if it is the same but for its id.
     fn places_in(&self, text: &[u8]) -> Option<Places> {
-        let (before, after) = (&self.text[..self.at.id.start as usize], &self.text[self.at.id.end as usize..]);
+        let (before, after) =
+            (&self.text[..self.at.id.start as usize], &self.text[self.at.id.end as usize..]);
         let rest = text.strip_prefix(before)?;
         let id = rest.get(..rest.len().checked_sub(after.len())?)?;
         if !is_id(id) || rest.get(id.len()..) != Some(after) {
@@ -108,8 +109,10 @@ mod tests {
     #[test]
     fn a_message_is_known_whatever_its_id() {
         let wide = " ".repeat(LEAST);
-        let first = |id: &str| Bytes::from(format!(r#"{{"id":{id},"result":{{"tools":[{wide}]}},"jsonrpc":"2.0"}}"#));
-        let last = |id: &str| Bytes::from(format!(r#"{{"jsonrpc":"2.0","result":{{"tools":[{wide}]}},"id":{id}}}"#));
+        let first =
+            |id: &str| Bytes::from(format!(r#"{{"id":{id},"result":{{"tools":[{wide}]}},"jsonrpc":"2.0"}}"#));
+        let last =
+            |id: &str| Bytes::from(format!(r#"{{"jsonrpc":"2.0","result":{{"tools":[{wide}]}},"id":{id}}}"#));
         let recent = Recent::new(1 << 20);
         recent.keep(&first("1"), places(&first("1")));
         recent.keep(&last("\"a\""), places(&last("\"a\"")));

@@ -75,7 +75,9 @@ impl Watch {
         let scanner = match scanner {
             Some(scanner) => scanner,
             none => {
-                let Some(first) = piece.iter().find(|byte| !byte.is_ascii_whitespace()) else { return Ok(()) };
+                let Some(first) = piece.iter().find(|byte| !byte.is_ascii_whitespace()) else {
+                    return Ok(());
+                };
                 seen.around = usize::from(*first == b'[');
                 none.insert(Scanner::new(NESTING, seen.around + 2))
             }

@@ -3,11 +3,11 @@
 //! Owns holding it until it can be looked into, and letting one pass under watch that is too large for that. A body in one piece is
 //! not copied. Rules: A12.21, A13.7; architecture section 5, invariants 1 and 5.
 
+use super::Sieving;
 use super::answer::Origin;
 use super::body::Sifted;
 use super::message::Look;
 use super::watch::{Found, Watch};
-use super::Sieving;
 use crate::exchange::Fault;
 use crate::upstream::reply::UpstreamBody;
 use crate::upstream::transport::Body;
