@@ -26,10 +26,10 @@ const RICH: (usize, usize) = (1024 * 1024, 2 * 1024);
 const STEPS: usize = 5000;
 
 /// Compiling may take longer than a check by so much: it is done once.
-const PATIENCE: u32 = 10;
+const PATIENCE: u32 = 4;
 
-/// What a compiled schema takes for each byte of its text, and in any case; about what was measured.
-const BYTES: (usize, usize) = (16, 4096);
+/// What a compiled schema takes for each byte of its text, for each pattern, and in any case; about what was measured.
+const BYTES: (usize, usize, usize) = (20, 32 * 1024, 4096);
 
 impl Compiled {
     /// `dialect` is the one where the schema declares none. `Err`: why values cannot be checked against it.
@@ -44,6 +44,7 @@ impl Compiled {
         let dialect = declare(&mut value, dialect).ok_or("the dialect of the schema is not known")?;
         let mut measure = Measure::default();
         measure.add(&value)?;
+        let bytes = schema.len() * BYTES.0 + measure.patterns.len() * BYTES.1 + BYTES.2;
         let end = Instant::now() + time * PATIENCE;
         let built = on_stack(STACK, || caught(|| build(&value, dialect, documents, measure, end)));
         let (validator, limits) = match built {
@@ -51,7 +52,7 @@ impl Compiled {
             Some(Err(stop)) => return Err(stop.words()),
             None => return Err("there is no thread to compile the schema"),
         };
-        Ok(Self { validator, limits, bytes: schema.len() * BYTES.0 + BYTES.1 })
+        Ok(Self { validator, limits, bytes })
     }
 }
 

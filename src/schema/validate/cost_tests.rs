@@ -181,7 +181,7 @@ fn patterns_are_bounded() {
     assert!(compiled(&format!(r#"{{"anyOf":[{}]}}"#, all.trim_end_matches(','))).is_err());
     assert!(compiled(r#"{"pattern":"((a{1000}){1000}){1000}"}"#).is_err());
     assert!(compiled(&format!(r#"{{"pattern":"{}{}"}}"#, "(".repeat(4000), ")".repeat(4000))).is_err());
-    assert!(began.elapsed() < TIME * 10 + SLACK, "{:?}", began.elapsed());
+    assert!(began.elapsed() < TIME * 4 + SLACK, "{:?}", began.elapsed());
 }
 
 /// Patterns with look-around take few steps, on short texts only.

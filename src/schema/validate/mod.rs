@@ -15,6 +15,7 @@ mod cost_tests;
 mod tests;
 
 use super::finding::short;
+use crate::wire::json::{Mark, ScanFault, Scanner};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
@@ -77,9 +78,15 @@ impl Compiled {
         if value.len() > PLACES && memchr::memchr3_iter(b',', b'[', b'{', value).count() > PLACES {
             return Checked::Unchecked("it has too many items and members to be checked");
         }
-        let Ok(value) = serde_json::from_slice::<Value>(value) else {
+        let Ok(read) = serde_json::from_slice::<Value>(value) else {
             return Checked::Unchecked("it cannot be read as numbers and text that the validator knows");
         };
+        if members(&read) != written(value) {
+            return Checked::Invalid(Violations::one(
+                "a member occurs twice, and readers differ in which they take",
+            ));
+        }
+        let value = read;
         let bound = Bound::new(time, self.limits);
         match bound.run(|watch| self.validator.is_valid(Seen::new(&value, watch))) {
             Ok(true) => Checked::Valid,
@@ -118,6 +125,40 @@ impl Compiled {
             }
         }
     }
+}
+
+impl Violations {
+    /// One of the value as a whole.
+    pub fn one(what: &str) -> Self {
+        Self { first: vec![Violation { at: String::new(), what: what.to_owned() }], more: false }
+    }
+}
+
+/// Members of all the objects in it.
+fn members(value: &Value) -> usize {
+    let (mut open, mut count) = (vec![value], 0);
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => {
+                count += members.len();
+                open.extend(members.values());
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    count
+}
+
+/// The same as they are written.
+fn written(value: &[u8]) -> usize {
+    let mut count = 0;
+    let read = Scanner::new(usize::MAX, usize::MAX).feed(value, &mut |_, _, mark| {
+        count += usize::from(mark == Mark::KeyEnd);
+        Ok::<_, ScanFault>(())
+    });
+    debug_assert!(read.is_ok(), "it was read before");
+    count
 }
 
 /// Violations as they are gathered.

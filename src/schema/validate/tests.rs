@@ -226,3 +226,14 @@ fn what_cannot_be_read_is_not_checked() {
     assert!(unchecked("{}", &deep));
     assert!(fits(r#"{"type":"integer"}"#, "123456789012345678901234567890"));
 }
+
+/// Two readers could take either, so a value that fits by one of them does not fit.
+#[test]
+fn a_member_that_occurs_twice_does_not_fit() {
+    let schema = r#"{"properties":{"a":{"type":"integer"}}}"#;
+    for value in [r#"{"a":"x","a":1}"#, r#"{"a":1,"\u0061":"x"}"#, r#"{"b":[{"c":1,"c":1}]}"#] {
+        let told = violations(schema, value);
+        assert!(told.first[0].what.contains("twice"), "{told:?}");
+    }
+    assert!(fits(schema, r#"{"a":1,"b":{"a":"","":{"a":"\"a\":1"}},"c":[{"a":0},{"a":0}]}"#));
+}

@@ -127,7 +127,7 @@ impl Watch {
     fn look(&self) {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
-        if looks % LOOKS == 0 && Instant::now() > self.end {
+        if looks.is_multiple_of(LOOKS) && Instant::now() > self.end {
             stop(Stop::Time);
         }
         if self.base.abs_diff(stack()) > self.stack {

@@ -6,8 +6,9 @@
 
 use super::verdicts::Judgement;
 use super::{Page, Scope};
-use crate::schema::Finding;
 use crate::schema::tool::Judged;
+use crate::schema::{Dialect, Finding};
+use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -50,6 +51,18 @@ pub(super) struct Fact {
 impl Fact {
     pub(super) fn judged(&self) -> Option<&Judged> {
         self.judgement.verdict.tools.get(self.index)
+    }
+
+    /// Its `inputSchema`, and the dialect that it is read in as far as that is known.
+    pub(super) fn input(&self) -> Option<(Bytes, Option<Dialect>)> {
+        let judged = self.judged()?;
+        Some((self.judgement.text.slice(judged.input?.range()), judged.dialects[0]))
+    }
+
+    /// The same of its `outputSchema`.
+    pub(super) fn output(&self) -> Option<(Bytes, Option<Dialect>)> {
+        let judged = self.judged()?;
+        Some((self.judgement.text.slice(judged.output?.range()), judged.dialects[1]))
     }
 }
 

@@ -6,19 +6,22 @@
 //! (`translate`). Nothing here connects to anything.
 //! Rules: A5.3, A5.4, A5.10; cases C62, C64, C65, C67; architecture section 4, "Schema guard".
 
+mod check;
 mod known;
 mod report;
 pub mod sieve;
 mod verdicts;
 
-use crate::config::{self, SchemaPolicy, Validation};
+use crate::config::{self, SchemaPolicy};
 use crate::exchange::Principal;
 use crate::schema::finding::short;
 use crate::schema::sift::Sift;
+use crate::schema::tool::Judged;
 use crate::schema::{Bounds, Documents, Finding, Rules, Speaker, Weight, form, list};
-use crate::telemetry::metrics::{ListVerdict, UpstreamLimit, UpstreamMetrics};
+use crate::telemetry::metrics::{CallValue, ListVerdict, UpstreamLimit, UpstreamMetrics};
 use crate::wire::json::{Object, Span, UNBOUNDED, object, once};
 use crate::wire::jsonrpc::{Request, string};
+use check::{Checks, Schema};
 use hyper::header::HeaderValue;
 use known::Known;
 use report::Reports;
@@ -36,6 +39,7 @@ pub struct Guard {
     verdicts: Verdicts,
     known: Known,
     reports: Reports,
+    checks: Checks,
     metrics: Arc<UpstreamMetrics>,
 }
 
@@ -107,6 +111,7 @@ impl Guard {
         Self {
             name: settings.name.clone(),
             settings: schema.clone(),
+            checks: Checks::new(&settings.name, schema, documents.clone(), metrics.clone()),
             bounds,
             documents,
             verdicts: Verdicts::new(schema.cache_bytes),
@@ -219,36 +224,61 @@ impl Guard {
     /// Whether a `tools/call` may be sent: its tool is not left out of the list, and its arguments fit where that is wanted.
     pub fn admit(&self, scope: Scope, request: &Request) -> Result<(), Denied> {
         let Some(name) = tool_called(request) else { return Ok(()) };
-        let Some(fact) = self.known.find(scope, &name) else { return Ok(()) };
-        let Some(judged) = fact.judged() else { return Ok(()) };
-        if let Some(worst) = judged.worst().filter(|_| self.leaves_out()) {
+        let fact = self.known.find(scope, &name);
+        let Some((fact, judged)) = fact.as_ref().and_then(|fact| Some((fact, fact.judged()?))) else {
+            self.checks.unknown_tool(CallValue::Arguments);
+            return Ok(());
+        };
+        if let Some(worst) = judged.worst() {
+            if !self.leaves_out() {
+                self.checks.unchecked(CallValue::Arguments);
+                return Ok(());
+            }
             self.metrics.schema_call_refused();
             let (name, remedy) = (short(&name), worst.kind.remedy());
             return Err(Denied::Tool(format!(
                 "the tool {name:?} is left out of the list and cannot be called: {worst}; {remedy}"
             )));
         }
-        Ok(())
+        let (Some(body), Some((text, dialect))) = (request.params.body(), fact.input()) else {
+            return Ok(());
+        };
+        let schema = Schema { tool: &name, text: &text, dialect };
+        self.checks.arguments(schema, &request.text, &body.object).map_err(Denied::Value)
     }
 
     /// Whether the result of this call is checked, so that it has to be whole.
     pub fn checks_result(&self, scope: Scope, request: &Request) -> bool {
-        if self.settings.results == Validation::Off {
-            return false;
-        }
-        let fact = tool_called(request).and_then(|name| self.known.find(scope, &name));
-        fact.is_some_and(|fact| fact.judged().is_some_and(|tool| tool.output.is_some()))
+        self.checks.checks(CallValue::Result)
+            && tool_called(request)
+                .and_then(|name| self.known.find(scope, &name))
+                .is_some_and(|fact| fact.output().is_some())
     }
 
     /// Whether the result of this call may be passed on: its `structuredContent` fits where that is wanted. `result` is of `text`.
     pub fn result(
         &self,
-        _scope: Scope,
-        _request: &Request,
-        _text: &[u8],
-        _result: &Object,
+        scope: Scope,
+        request: &Request,
+        text: &[u8],
+        result: &Object,
     ) -> Result<(), Denied> {
-        Ok(())
+        let Some(name) = tool_called(request).filter(|_| self.checks.checks(CallValue::Result)) else {
+            return Ok(());
+        };
+        let Some(fact) = self.known.find(scope, &name) else {
+            self.checks.unknown_tool(CallValue::Result);
+            return Ok(());
+        };
+        let Some((schema, dialect)) = fact.output() else { return Ok(()) };
+        if fact.judged().is_some_and(Judged::is_bad) {
+            self.checks.unchecked(CallValue::Result);
+            return Ok(());
+        }
+        let speaker = fact.judgement.speaker;
+        let must = speaker == Speaker::Modern || speaker.wants_object_output();
+        let schema = Schema { tool: &name, text: &schema, dialect };
+        self.checks.result(schema, text, result, must).map_err(Denied::Value)
     }
 
     /// How many tools the server has listed for `scope`, those that are left out among them: for `probe`.
