@@ -1,7 +1,7 @@
 //! The verdict on one schema, whatever it is the schema of.
 //!
 //! Owns the order of things: the guard's own walk (`refs`), then the meta-schema (`meta`) of what the walk found to be within
-//! bounds, and, where no dialect is declared and none is said to be the default, the older dialects in turn (A5.4). Resources
+//! bounds and not plainly valid, and, where no dialect is declared and none is said to be the default, the older dialects in turn (A5.4). Resources
 //! inside that declare a dialect of their own are held against their own meta-schema. Does not own what the root must be
 //! (`tool`). Rules: A5.4, B6.8; cases C62, C64; vectors D65, D67, D68.
 
@@ -31,6 +31,9 @@ const OLDER: [Dialect; 2] = [Dialect::Draft7, Dialect::Draft4];
 pub(super) fn judge(text: &[u8], span: Span, rules: &Rules<'_>) -> Judgement {
     let walked = refs::walk(text, span, Dialect::DEFAULT, rules);
     let mut judgement = Judgement { findings: walked.findings, dialect: walked.dialect, undeclared: None };
+    if walked.plain {
+        return judgement;
+    }
     let Some(dialect) =
         walked.dialect.filter(|_| judgement.findings.iter().all(|finding| !is_bound(finding.kind)))
     else {

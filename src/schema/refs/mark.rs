@@ -140,6 +140,11 @@ impl Schemas {
         self.marks.get(node as usize).filter(|mark| mark.walked)
     }
 
+    /// Whether nothing within has a URI of its own.
+    pub(super) fn is_one_resource(&self) -> bool {
+        self.resources.len() == 1
+    }
+
     pub(super) fn dialect(&self, resource: u32) -> Option<Dialect> {
         self.resources[resource as usize].dialect
     }

@@ -4,12 +4,14 @@
 //! URIs by `$id`, anchors, embedded resources and their dialects, JSON pointers with escapes, data positions and properties that
 //! merely have a keyword's name; the outcome of each reference, circles that take nothing of the value, and the bounds of all of
 //! it. In here: the text as a vector of values (`tree`), what keywords hold (`places`), URIs (`uri`), which values are schemas,
-//! and of which resource (`mark`), what references lead to (`resolve`), and circles (`circles`).
+//! and of which resource (`mark`), what references lead to (`resolve`), circles (`circles`), and schemas that need no closer look
+//! (`plain`).
 //! Rules: C62, C64; vectors D67, D68.
 
 mod circles;
 mod mark;
 mod places;
+mod plain;
 mod resolve;
 mod tree;
 mod uri;
@@ -61,6 +63,8 @@ pub struct Walked {
     pub findings: Vec<Finding>,
     /// The dialect of the root; `None` if it declares one that is not known.
     pub dialect: Option<Dialect>,
+    /// It is valid in its dialect without further ado. If not, the meta-schema decides.
+    pub plain: bool,
 }
 
 /// Findings of one schema; more say nothing new.
@@ -132,6 +136,7 @@ impl<'a> Walk<'a> {
         self.found.dialect = self.schemas.dialect(resource);
         self.resolve()?;
         self.circles();
+        self.found.plain = self.found.findings.is_empty() && self.is_plain(root);
         Ok(())
     }
 
