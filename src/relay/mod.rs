@@ -282,7 +282,12 @@ fn denied(upstream: &Upstream, call: &Call) -> Option<Result<Reply, Fault>> {
     if call.method != Method::ToolsCall {
         return None;
     }
-    match upstream.guard.admit(Scope::of(call.principal, None), &call.request) {
+    let scope = Scope::of(call.principal, None);
+    if upstream.guard.wants_list(scope, &call.request) {
+        // It is asked again when the list has been read.
+        return None;
+    }
+    match upstream.guard.admit(scope, &call.request) {
         Ok(()) => None,
         Err(Denied::Tool(words)) => Some(Err(Fault::new(FaultKind::InvalidParams, words))),
         Err(Denied::Value(words)) => {

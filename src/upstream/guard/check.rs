@@ -98,6 +98,10 @@ impl Checks {
         self.policy(what) != Validation::Off
     }
 
+    pub(super) fn enforces(&self) -> bool {
+        self.arguments == Validation::Enforce || self.results == Validation::Enforce
+    }
+
     fn policy(&self, what: CallValue) -> Validation {
         match what {
             CallValue::Arguments => self.arguments,

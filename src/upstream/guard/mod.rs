@@ -247,6 +247,12 @@ impl Guard {
         self.checks.arguments(schema, &request.text, &body.object).map_err(Denied::Value)
     }
 
+    /// Whether a `tools/call` should wait until its list has been read: what does not fit is refused, and its tool is not known.
+    pub fn wants_list(&self, scope: Scope, request: &Request) -> bool {
+        self.checks.enforces()
+            && tool_called(request).is_some_and(|name| self.known.find(scope, &name).is_none())
+    }
+
     /// Whether the result of this call is checked, so that it has to be whole.
     pub fn checks_result(&self, scope: Scope, request: &Request) -> bool {
         self.checks.checks(CallValue::Result)

@@ -1,7 +1,7 @@
 //! Requests that the proxy itself makes in a session, and how their answers are awaited.
 //!
 //! Owns sending one and reading up to its answer: changes that come beside it are told to listeners, what the server asks
-//! beside it is no less a question than on its GET stream (`question`). Does not own what an answer means (`level`, `feed`).
+//! beside it is no less a question than on its GET stream (`question`). Does not own what an answer means (`level`, `feed`, `lookup`).
 //! Rules: A1.2, A2.5, A14.2.
 
 use super::super::reply::Reply;
@@ -9,7 +9,8 @@ use super::gate::{self, Gate};
 use super::{Legacy, Session};
 use crate::exchange::Principal;
 use crate::translate::listen::Notice;
-use crate::wire::jsonrpc::{Message, Reply as RpcReply};
+use crate::wire::json::Limits;
+use crate::wire::jsonrpc::{Message, Reply as RpcReply, Response};
 use crate::wire::payload::Payload;
 use hyper::HeaderMap;
 use std::sync::Arc;
@@ -37,9 +38,21 @@ pub(super) struct Asker<'a> {
 impl Asker<'_> {
     /// Sends the request that was written under `number`; bounded by the time that `initialize` may take.
     pub(super) async fn ask(&self, number: u64, message: Payload) -> Answer {
-        let shared = &self.legacy.shared;
-        let limit = shared.settings.timeouts.initialize;
-        timeout(limit, self.exchange(number, message)).await.unwrap_or(Answer::Refused)
+        match self.ask_for(number, message, self.legacy.shared.limits).await {
+            Ok(_) => Answer::Done,
+            Err(answer) => answer,
+        }
+    }
+
+    /// As [`ask`](Self::ask), for the result. `Err` is never `Done`.
+    pub(super) async fn ask_for(
+        &self,
+        number: u64,
+        message: Payload,
+        limits: Limits,
+    ) -> Result<Response, Answer> {
+        let limit = self.legacy.shared.settings.timeouts.initialize;
+        timeout(limit, self.exchange(number, message, limits)).await.unwrap_or(Err(Answer::Refused))
     }
 
     /// Whether a plain POST finds the session gone too: a server may answer 404 to one thing alone (C08).
@@ -49,35 +62,34 @@ impl Asker<'_> {
         self.ask(number, Payload::from(ping)).await == Answer::Lost
     }
 
-    async fn exchange(&self, number: u64, message: Payload) -> Answer {
+    async fn exchange(&self, number: u64, message: Payload, limits: Limits) -> Result<Response, Answer> {
         let shared = &self.legacy.shared;
         let head = shared.heads.legacy(self.headers, Some(self.session));
         let response = match shared.transport.send(head, message).await {
             Ok(response) => response,
             Err(error) => {
                 tracing::debug!(upstream = %shared.settings.name, %error, "a request of the proxy's own failed");
-                return Answer::Refused;
+                return Err(Answer::Refused);
             }
         };
-        let mut messages =
-            match Reply::read(response, shared.settings.limits.message_bytes, shared.limits).await {
-                Reply::Messages(messages) => messages.awaiting(number),
-                Reply::Accepted => return Answer::Refused,
-                Reply::Refused(refusal) => {
-                    let gate = gate::judge(&refusal, Some(number), self.session.id.is_some());
-                    return match gate {
-                        Gate::Lost | Gate::OtherEra => Answer::Lost,
-                        Gate::Answer | Gate::Refused => Answer::Refused,
-                    };
-                }
-            };
+        let mut messages = match Reply::read(response, shared.settings.limits.message_bytes, limits).await {
+            Reply::Messages(messages) => messages.awaiting(number),
+            Reply::Accepted => return Err(Answer::Refused),
+            Reply::Refused(refusal) => {
+                let gate = gate::judge(&refusal, Some(number), self.session.id.is_some());
+                return Err(match gate {
+                    Gate::Lost | Gate::OtherEra => Answer::Lost,
+                    Gate::Answer | Gate::Refused => Answer::Refused,
+                });
+            }
+        };
         while let Ok(Some(message)) = messages.next().await {
             match message {
                 Message::Response(response) if response.answers(number) || response.id.is_none() => {
                     return match &response.reply {
-                        RpcReply::Result(_) => Answer::Done,
-                        RpcReply::Error(_) if gate::not_initialized(&response) => Answer::Lost,
-                        RpcReply::Error(_) => Answer::Refused,
+                        RpcReply::Result(_) => Ok(response),
+                        RpcReply::Error(_) if gate::not_initialized(&response) => Err(Answer::Lost),
+                        RpcReply::Error(_) => Err(Answer::Refused),
                     };
                 }
                 Message::Request(asked) => {
@@ -95,6 +107,6 @@ impl Asker<'_> {
                 Message::Response(_) => {}
             }
         }
-        Answer::Refused
+        Err(Answer::Refused)
     }
 }

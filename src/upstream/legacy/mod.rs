@@ -2,7 +2,7 @@
 //!
 //! Owns one upstream's session pool (`pool`, `session`, `claims`); the life of a call in a session, over all requests of the
 //! client that wait for it (`call`, `turn`, `retry`, `at_work`); what the server asks on no call's stream (`question`) and
-//! whose it is (`attribution`); what is told to those who listen (`listen`, `feed`, `listeners`); and what is passed on for
+//! whose it is (`attribution`); the list of tools that a call's values are checked by (`lookup`); what is told to those who listen (`listen`, `feed`, `listeners`); and what is passed on for
 //! legacy clients, who have sessions of their own (`relay`) or of the proxy's (`shield`). Knows no transport but the one it
 //! is given, and no downstream.
 //! Rules: A1.1, A2, A12.13, A12.22, A14, B1, B4, B5, B14; architecture section 4, "Session pool" and "Parked calls".
@@ -18,6 +18,7 @@ mod gate;
 mod level;
 mod listen;
 mod listeners;
+mod lookup;
 mod open;
 mod pool;
 mod question;
@@ -54,6 +55,7 @@ pub struct Legacy {
     pool: Arc<pool::Pool>,
     listeners: Arc<listeners::Listeners>,
     feeds: feed::Feeds,
+    lookups: lookup::Lookups,
     parked: Arc<Parked>,
     /// `None` where legacy clients have the server's own sessions.
     shield: Option<Arc<shield::Shield>>,
@@ -64,7 +66,8 @@ impl Legacy {
         let listeners = listeners::Listeners::new(shared.shutdown.clone());
         let pool = pool::Pool::new(shared.clone(), listeners.clone());
         let shield = shared.settings.session.shield.then(|| shield::Shield::new(shared.clone()));
-        Arc::new(Self { shared, pool, listeners, feeds: feed::Feeds::default(), parked, shield })
+        let lookups = lookup::Lookups::new(&shared);
+        Arc::new(Self { shared, pool, listeners, feeds: feed::Feeds::default(), lookups, parked, shield })
     }
 
     /// A session for the call: the one of its key, or a new one.

@@ -24,6 +24,7 @@ use super::ask::Asker;
 use super::at_work::{AtWork, Sent};
 use super::attribution::Seat;
 use super::level;
+use super::lookup;
 use super::pool::Lease;
 use super::session::NoSeat;
 use super::turn::{Over, Turn, Watch};
@@ -191,6 +192,9 @@ async fn attempt(
     if turn.wants.log.is_some() {
         let asker = Asker { legacy, session: &session, principal: call.principal, headers: &call.headers };
         Box::pin(level::settle(&asker)).await;
+    }
+    if let Some(outcome) = lookup::settle(legacy, &sent.lease, &call).await {
+        return Ok(outcome);
     }
     sent.in_line = true;
     let seat = seat(legacy, &session, &call).await;
