@@ -133,11 +133,14 @@ impl Relay {
         call.meter.server(era);
         match era {
             Era::Modern => {
-                // Where the proxy looks the tool up, it asks the guard after that.
-                if !upstream.modern.says_headers_of(call)
-                    && let Some(denied) = denied(upstream, call)
-                {
-                    return denied.map_err(Trouble::Fault);
+                // Where the proxy looks the tool up for headers, it asks the guard after that.
+                if !upstream.modern.says_headers_of(call) {
+                    if upstream.guard.wants_list(Scope::of(call.principal, None), &call.request) {
+                        upstream.modern.look_at_tool(call).await;
+                    }
+                    if let Some(denied) = denied(upstream, call) {
+                        return denied.map_err(Trouble::Fault);
+                    }
                 }
                 let mut response = upstream.modern.send(call).await?;
                 if !streams && is_event_stream(response.headers()) {
@@ -152,7 +155,10 @@ impl Relay {
                     // Never understood as "start again" (B1.2).
                     return self.resume(upstream, call.clone()).map_err(Trouble::Fault);
                 }
-                if let Some(denied) = denied(upstream, call) {
+                // Where a list is to be read first, in the call's session, the guard is asked after that.
+                if !upstream.guard.wants_list(Scope::of(call.principal, None), &call.request)
+                    && let Some(denied) = denied(upstream, call)
+                {
                     return denied.map_err(Trouble::Fault);
                 }
                 // Before a session is opened for what cannot be run.
@@ -282,12 +288,7 @@ fn denied(upstream: &Upstream, call: &Call) -> Option<Result<Reply, Fault>> {
     if call.method != Method::ToolsCall {
         return None;
     }
-    let scope = Scope::of(call.principal, None);
-    if upstream.guard.wants_list(scope, &call.request) {
-        // It is asked again when the list has been read.
-        return None;
-    }
-    match upstream.guard.admit(scope, &call.request) {
+    match upstream.guard.admit(Scope::of(call.principal, None), &call.request) {
         Ok(()) => None,
         Err(Denied::Tool(words)) => Some(Err(Fault::new(FaultKind::InvalidParams, words))),
         Err(Denied::Value(words)) => {

@@ -3,6 +3,7 @@
 //! Owns results that are held whole; `flow` does the same to one that passes.
 //! Rules: A4.10, A4.11, A4.13, A5.14, A7.9, B12; vectors D12-D14, D19, D20, D66; tools of a list in `tools`.
 
+use super::discover::OWN_INFO;
 use super::tools;
 use crate::schema::Finding;
 use crate::schema::sift::Sift;
@@ -68,20 +69,18 @@ pub fn readable(text: &Bytes, body: &Body, method: Method) -> Result<(), Unreada
     }
 }
 
-/// A result of `tools/call` that says that the tool failed, in words of the proxy.
+/// A result of `tools/call` that says that the tool failed, in words of the proxy. `server_info` is the server's if it is known;
+/// else the proxy is who says so.
 pub fn tool_error(id: &Id, what: &str, server_info: Option<&Bytes>) -> Payload {
     let mut out = format!(
         r#"{{"jsonrpc":"2.0","id":{},"result":{{"resultType":"complete","content":[{{"type":"text","text":"#,
         String::from_utf8_lossy(id.raw())
     );
     crate::wire::json::quote_into(&mut out, what);
-    out.push_str("}],\"isError\":true");
-    if let Some(server_info) = server_info {
-        out.push_str(",\"_meta\":{");
-        push_server_info(&mut out, server_info);
-        out.push('}');
-    }
-    out.push_str("}}");
+    out.push_str("}],\"isError\":true,\"_meta\":{");
+    let own = Bytes::from_static(OWN_INFO.as_bytes());
+    push_server_info(&mut out, server_info.unwrap_or(&own));
+    out.push_str("}}}");
     Payload::from(out)
 }
 

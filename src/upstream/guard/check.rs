@@ -122,23 +122,16 @@ impl Checks {
         }
     }
 
-    /// Checks the `structuredContent` of `result`, which is of `text`, against the tool's `outputSchema`; `must` is whether a
-    /// result must have one. `Err`: what does not fit, in words for the client.
-    pub(super) fn result(
-        &self,
-        schema: Schema<'_>,
-        text: &[u8],
-        result: &Object,
-        must: bool,
-    ) -> Result<(), String> {
+    /// Checks the `structuredContent` of `result`, which is of `text`, against the tool's `outputSchema`; a result that has none
+    /// has nothing to check. `Err`: what does not fit, in words for the client.
+    pub(super) fn result(&self, schema: Schema<'_>, text: &[u8], result: &Object) -> Result<(), String> {
         if !self.checks(CallValue::Result) || !is_complete(text, result) {
             return Ok(());
         }
         match result.get(text, "structuredContent") {
-            Ok(Some(value)) => self.check(CallValue::Result, schema, value.of(text)),
-            Ok(None) if !must => Ok(()),
             // The key tells, whatever the value is: `null` is one.
-            Ok(None) => self.misfit(CallValue::Result, schema.tool, &Violations::one("it is missing")),
+            Ok(Some(value)) => self.check(CallValue::Result, schema, value.of(text)),
+            Ok(None) => Ok(()),
             Err(_) => self.misfit(CallValue::Result, schema.tool, &Violations::one("it occurs twice")),
         }
     }

@@ -29,10 +29,10 @@ impl Bench {
         self.checks.arguments(schema, params.as_bytes(), &taken_apart(params))
     }
 
-    fn result(&self, schema: &str, result: &str, must: bool) -> Result<(), String> {
+    fn result(&self, schema: &str, result: &str) -> Result<(), String> {
         let text = Bytes::copy_from_slice(schema.as_bytes());
         let schema = Schema { tool: "count", text: &text, dialect: Some(Dialect::DEFAULT) };
-        self.checks.result(schema, result.as_bytes(), &taken_apart(result), must)
+        self.checks.result(schema, result.as_bytes(), &taken_apart(result))
     }
 
     /// How often each outcome was counted.
@@ -52,7 +52,7 @@ fn taken_apart(text: &str) -> Object {
 fn off_looks_at_nothing() {
     let bench = Bench::new(Validation::Off);
     assert_eq!(bench.arguments("nonsense", r#"{"arguments":{"n":"1"}}"#), Ok(()));
-    assert_eq!(bench.result(NUMBER, r#"{"structuredContent":{"n":"1"}}"#, true), Ok(()));
+    assert_eq!(bench.result(NUMBER, r#"{"structuredContent":{"n":"1"}}"#), Ok(()));
     bench.checks.unknown_tool(CallValue::Arguments);
     assert_eq!(bench.counted(), Vec::<String>::new());
 }
@@ -63,7 +63,7 @@ fn warn_lets_everything_through_and_counts_it() {
     assert_eq!(bench.arguments(NUMBER, r#"{"arguments":{"n":1}}"#), Ok(()));
     assert_eq!(bench.arguments(NUMBER, r#"{"arguments":{"n":"1"}}"#), Ok(()));
     assert_eq!(bench.arguments(NUMBER, r#"{"arguments":{"n":1e999}}"#), Ok(()));
-    assert_eq!(bench.result(NUMBER, r#"{"structuredContent":{"n":"1"}}"#, true), Ok(()));
+    assert_eq!(bench.result(NUMBER, r#"{"structuredContent":{"n":"1"}}"#), Ok(()));
     bench.checks.unknown_tool(CallValue::Arguments);
     assert_eq!(
         bench.counted(),
@@ -104,13 +104,13 @@ fn absent_arguments_are_an_empty_object() {
 #[test]
 fn b6_structured_content_is_what_the_key_says() {
     let bench = Bench::new(Validation::Enforce);
-    let passes = |schema: &str, result: &str| bench.result(schema, result, true).is_ok();
+    let passes = |schema: &str, result: &str| bench.result(schema, result).is_ok();
     assert!(passes(NUMBER, r#"{"structuredContent":{"n":1},"content":[]}"#));
     assert!(!passes(NUMBER, r#"{"structuredContent":{"n":"1"},"content":[]}"#));
     assert!(!passes(NUMBER, r#"{"structuredContent":null}"#));
     assert!(passes(r#"{"type":"null"}"#, r#"{"structuredContent":null}"#));
     assert!(passes(r#"{"type":"array"}"#, r#"{"resultType":"complete","structuredContent":[]}"#));
-    assert!(!passes(NUMBER, r#"{"content":[]}"#), "a tool with an outputSchema must bring one");
+    assert!(passes(NUMBER, r#"{"content":[]}"#), "there is nothing to check");
     assert!(!passes(NUMBER, r#"{"structuredContent":{"n":1},"structuredContent":{"n":1}}"#));
     for other in [
         r#"{"isError":true,"content":[]}"#,
@@ -121,19 +121,11 @@ fn b6_structured_content_is_what_the_key_says() {
         assert!(passes(NUMBER, other), "{other}");
     }
     assert!(!passes(NUMBER, r#"{"isError":false,"structuredContent":{}}"#));
-    let words = bench.result(NUMBER, r#"{"structuredContent":{}}"#, true).unwrap_err();
+    let words = bench.result(NUMBER, r#"{"structuredContent":{}}"#).unwrap_err();
     assert!(
         words.contains("has run") && words.contains("outputSchema") && words.contains("\"n\""),
         "{words}"
     );
-}
-
-/// Revisions that do not know `outputSchema` ask for nothing.
-#[test]
-fn a_result_may_lack_what_its_revision_does_not_ask_for() {
-    let bench = Bench::new(Validation::Enforce);
-    assert_eq!(bench.result(NUMBER, r#"{"content":[]}"#, false), Ok(()));
-    assert!(bench.result(NUMBER, r#"{"structuredContent":{}}"#, false).is_err());
 }
 
 /// What cannot be checked passes, even under `enforce`, and is counted.

@@ -281,10 +281,8 @@ impl Guard {
             self.checks.unchecked(CallValue::Result);
             return Ok(());
         }
-        let speaker = fact.judgement.speaker;
-        let must = speaker == Speaker::Modern || speaker.wants_object_output();
         let schema = Schema { tool: &name, text: &schema, dialect };
-        self.checks.result(schema, text, result, must).map_err(Denied::Value)
+        self.checks.result(schema, text, result).map_err(Denied::Value)
     }
 
     /// How many tools the server has listed for `scope`, those that are left out among them: for `probe`.

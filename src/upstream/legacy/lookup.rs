@@ -75,7 +75,10 @@ pub(super) async fn settle(legacy: &Arc<Legacy>, lease: &Lease, call: &Call) -> 
     match shared.guard.admit(scope, &call.request) {
         Ok(()) => None,
         Err(Denied::Tool(words)) => Some(Outcome::Fault(Fault::new(FaultKind::InvalidParams, words))),
-        Err(Denied::Value(words)) => Some(Outcome::Result(tool_error(call.id(), &words, None))),
+        Err(Denied::Value(words)) => {
+            let info = &lease.session().initialized.server_info;
+            Some(Outcome::Result(tool_error(call.id(), &words, Some(info))))
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! that another has begun. Does not own what is kept of a list (`catalog`). Rules: A11.8, B6.1, B9.5; vector D77; case C67.
 
 use super::super::flight::Flights;
-use super::super::guard::{Page, Scope};
+use super::super::guard::{Page, Scope, tool_called};
 use super::catalog::Found;
 use super::{Modern, Trouble};
 use crate::exchange::{Call, Fault, FaultKind, Principal};
@@ -94,6 +94,13 @@ impl Drop for Wanting<'_> {
 }
 
 impl Modern {
+    /// Sees to it that the tool of a modern client's call is known, as far as the server's list says.
+    pub async fn look_at_tool(self: &Arc<Self>, call: &Call) {
+        let Some(name) = tool_called(&call.request) else { return };
+        let client = Client::of_modern(&call.request, self.shared.limits);
+        let _ = self.tool(call, &client, &name).await;
+    }
+
     /// The tool of this name. `None`: the server has no such tool, or its list cannot be had; the call itself will tell.
     pub(super) async fn tool(
         self: &Arc<Self>,
