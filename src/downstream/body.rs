@@ -133,9 +133,9 @@ impl FrontBody {
             }
             UpstreamBody::Streaming(body) => Kind::Relayed(Source::Server(body), ends),
             UpstreamBody::Sifted(body) if event_stream => {
-                Kind::RelayedStream(Source::Sifted(Box::new(body)), ends, Box::new(Quiet::new(keep_alive)))
+                Kind::RelayedStream(Source::Sifted(body), ends, Box::new(Quiet::new(keep_alive)))
             }
-            UpstreamBody::Sifted(body) => Kind::Relayed(Source::Sifted(Box::new(body)), ends),
+            UpstreamBody::Sifted(body) => Kind::Relayed(Source::Sifted(body), ends),
             UpstreamBody::Held(held) => {
                 Kind::RelayedStream(Source::Held(held), ends, Box::new(Quiet::new(keep_alive)))
             }

@@ -39,7 +39,7 @@ pub enum UpstreamBody {
     /// An event stream that outlives the server's.
     Held(Held),
     /// One that the schema guard looks into while it passes.
-    Sifted(Sifted),
+    Sifted(Box<Sifted>),
 }
 
 impl UpstreamBody {

@@ -1,7 +1,8 @@
 //! Arrays of 2025-03-26: A14.1.
 
 use crate::stage::{BAD, GOOD, Like, OTHER, streamed};
-use crate::support::Era;
+use crate::support::net::{Receiver, handler};
+use crate::support::{Era, LegacyServer, Net, Reply};
 
 const OLD: Era = Era::Legacy("2025-03-26");
 
@@ -16,7 +17,7 @@ async fn a14_1_lists_in_an_array_are_judged_each_by_itself() {
     let wanted = format!("[ {} , {ping},{}]", list("1", &[GOOD]), list("3", &[OTHER]));
     for stream in [false, true] {
         let sent = given.clone();
-        let answer = move |reply: crate::support::Reply| {
+        let answer = move |reply: Reply| {
             let sent = sent.clone();
             async move {
                 if stream {
@@ -35,15 +36,15 @@ async fn a14_1_lists_in_an_array_are_judged_each_by_itself() {
 }
 
 /// Before a server whose POSTs of arrays are answered so.
-async fn with<F>(answer: impl Fn(crate::support::Reply) -> F + Send + Sync + 'static) -> Like
+async fn with<F>(answer: impl Fn(Reply) -> F + Send + Sync + 'static) -> Like
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let net = crate::support::Net::new();
-    let up = crate::support::LegacyServer::new()
-        .version("2025-03-26")
-        .on("response", move |_, reply| answer(reply))
-        .start(&net);
+    let net = Net::new();
+    let server = LegacyServer::new().version("2025-03-26").on("response", move |_, reply| answer(reply));
+    // Later revisions have no arrays, and the checks of requests know no other.
+    let answers = handler(move |seen, reply| server.clone().answer(seen, reply));
+    let up = net.serve("up.test", Receiver::Unchecked, answers);
     Like::before(OLD, &net, up, "").await
 }
 

@@ -140,3 +140,26 @@ async fn inv5_a_large_message_does_not_wait_for_its_end() {
         }
     }
 }
+
+/// A CR that ends an event, and the LF that belongs to it and comes later.
+#[tokio::test(start_paused = true)]
+async fn c11_a_large_event_after_a_cut_line_end() {
+    for era in [Era::Modern, LEGACY] {
+        let text = result(era, 50_000, &format!(r#","tools":[{BAD}]"#));
+        let answer = move |mut reply: Reply| {
+            let text = text.clone();
+            async move {
+                reply.stream().await;
+                reply.chunk(b"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\r\n\r").await;
+                crate::support::pass(5).await;
+                reply.chunk(b"\ndata: ").await;
+                reply.chunk(text.as_bytes()).await;
+                reply.chunk(b"\r\n\r\n").await;
+                reply.end().await;
+            }
+        };
+        let like = Like::of(era, "tools/call", BOUNDS, answer).await;
+        let (_, body, broken) = like.bytes(&like.call("good")).await;
+        assert!(broken && !body.contains("canary"), "{era:?}");
+    }
+}

@@ -70,26 +70,26 @@ pub(super) enum Unjudged {
 }
 
 impl Sifted {
-    pub(super) fn events(source: Source, sieving: Sieving, origin: Option<Box<Origin>>) -> Self {
+    pub(super) fn events(source: Source, sieving: Sieving, origin: Option<Box<Origin>>) -> Box<Self> {
         Self::new(source, Form::Events(Box::default()), sieving, origin)
     }
 
     /// One text, of which `begun` has come and is no more looked at than by the watch.
-    pub(super) fn text(begun: Bytes, body: Body, watch: Option<Box<Watch>>, sieving: Sieving) -> Self {
+    pub(super) fn text(begun: Bytes, body: Body, watch: Option<Box<Watch>>, sieving: Sieving) -> Box<Self> {
         let mut sifted = Self::new(Source::Server(body), Form::Text(watch), sieving, None);
         sifted.ready.extend(Some(begun).filter(|begun| !begun.is_empty()));
         sifted
     }
 
     /// One of which no more comes than this.
-    pub(super) fn broken(begun: Bytes, body: Body, error: BoxError, sieving: Sieving) -> Self {
+    pub(super) fn broken(begun: Bytes, body: Body, error: BoxError, sieving: Sieving) -> Box<Self> {
         let mut sifted = Self::text(begun, body, None, sieving);
         (sifted.over, sifted.broken) = (true, Some(error));
         sifted
     }
 
-    fn new(source: Source, form: Form, sieving: Sieving, origin: Option<Box<Origin>>) -> Self {
-        Self {
+    fn new(source: Source, form: Form, sieving: Sieving, origin: Option<Box<Origin>>) -> Box<Self> {
+        Box::new(Self {
             source,
             form,
             ready: VecDeque::new(),
@@ -98,7 +98,7 @@ impl Sifted {
             sieving,
             over: false,
             broken: None,
-        }
+        })
     }
 
     /// Whether it is put together of whole messages, as a channel gives them.
@@ -203,7 +203,12 @@ impl Events {
         let mut decoder = Decoder::new(most);
         decoder.in_pieces();
         let mut passing = Passing(Some((decoder, Watch::default())));
-        let looked = if self.has_list { Err(Found::Member) } else { passing.look(sieving, held.clone()) };
+        // It may begin with the LF of a CR that ended the event before, which would be taken for a blank line.
+        let begun = usize::from(held.first() == Some(&b'\n'));
+        let looked = match self.has_list {
+            true => Err(Found::Member),
+            false => passing.look(sieving, held.slice(begun..)),
+        };
         match looked {
             Ok(()) => passing.0 = passing.0.filter(|_| sieving.watch().is_some()),
             Err(Found::Member) if held.len() <= most => {
@@ -318,14 +323,13 @@ impl http_body::Body for Sifted {
                     this.end();
                     this.broken = Some(error);
                 }
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) => {
-                        if let Err(unjudged) = this.take(data) {
-                            (this.over, this.broken) = (true, Some(unjudged.into()));
-                        }
+                // Trailers end at the proxy.
+                Some(Ok(frame)) => {
+                    let taken = frame.into_data().map_or(Ok(()), |data| this.take(data));
+                    if let Err(unjudged) = taken {
+                        (this.over, this.broken) = (true, Some(unjudged.into()));
                     }
-                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
-                },
+                }
             }
         }
     }

@@ -84,15 +84,16 @@ impl Sieve {
         let scope = scope(passage);
         let mut asked = Asked::default();
         match (&passage.carries, &passage.request) {
-            (Carries::Request(id), Some(request)) => {
-                if let Err(denied) = self.admit_one(scope, request) {
+            (Carries::Request(id), Some(request)) => match self.admit_one(scope, request) {
+                Ok(()) => asked.add(id, self.what(scope, request)),
+                Err(Denied::Tool(words)) => return Err(Fault::new(FaultKind::InvalidParams, words)),
+                Err(denied @ Denied::Value(_)) => {
                     let text = instead(speaker(&passage.headers), id, denied).to_bytes();
                     let mut response = Response::new(UpstreamBody::Read(text));
                     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
                     return Ok(Admitted::Answered(response));
                 }
-                asked.add(id, self.what(scope, request));
-            }
+            },
             (Carries::Initialize(id) | Carries::Request(id), _) => asked.add(id, What::Other),
             (Carries::Batch(_), _) => {
                 let text = passage.body.to_bytes();
@@ -193,16 +194,15 @@ impl Sieving {
         self.looking.text(self.sieve.guard(), &self.sieve.recent, text)
     }
 
+    /// What is looked for in a message too large to be held; a result that would only be warned of passes unchecked.
     fn wanted(&self) -> Wanted {
-        Wanted { structured: self.looking.results }
+        let enforced = self.sieve.shared.settings.schema.results == Validation::Enforce;
+        Wanted { structured: self.looking.results && enforced }
     }
 
     /// For a message that passes although it may hold something that is to be judged; `None` where it would pass with that.
     fn watch(&self) -> Option<Watch> {
-        let schema = &self.sieve.shared.settings.schema;
-        let refuses =
-            self.sieve.guard().leaves_out() || self.looking.results && schema.results == Validation::Enforce;
-        refuses.then(Watch::default)
+        (self.sieve.guard().leaves_out() || self.wanted().structured).then(Watch::default)
     }
 
     /// Something is in a message that cannot be held, or the message is none: whether it passes all the same.
