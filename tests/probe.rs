@@ -7,6 +7,7 @@
 
 use std::process::{Command, Stdio};
 
+use mcp_janus::schema::Kind;
 use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-janus");
@@ -199,6 +200,22 @@ fn a_list_that_is_not_whole_is_told() {
         found_mute["tools"]["error"].as_str().is_some_and(|error| error.contains("time")),
         "{found_mute}"
     );
+}
+
+#[test]
+fn the_readme_has_every_kind_of_finding_with_its_weight() {
+    let readme = include_str!("../README.md");
+    let section = readme.split("\n## Tool schemas\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let mut told = Vec::new();
+    for row in section.lines().filter_map(|line| line.strip_prefix("| `")) {
+        let (kinds, rest) = row.split_once("` | ").unwrap();
+        let weight = rest.split_once(" | ").unwrap().0;
+        told.extend(kinds.split("`, `").map(|kind| (kind, weight)));
+    }
+    let mut all: Vec<_> = Kind::ALL.iter().map(|kind| (kind.label(), kind.weight().label())).collect();
+    told.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(told, all);
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod limits;
 mod lists;
 mod refusals;
 mod requests;
+mod schema;
 mod scrape;
 mod sessions;
 #[path = "../bridge/stage.rs"]
