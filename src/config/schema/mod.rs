@@ -53,7 +53,7 @@ pub(super) fn schema(path: &str, raw: &raw::Schema, dir: &Path) -> Result<Schema
         subschemas: table.count("subschemas", &raw.subschemas, default.subschemas, 1..=1_000_000)?,
         bytes: table.size("bytes", &raw.bytes, default.bytes, 1 << 10..=1 << 26)?,
         references: table.count("references", &raw.references, default.references, 0..=1_000_000)?,
-        time: table.duration("time", &raw.time, default.time, MS..=10 * SECOND)?,
+        time: table.duration("time", &raw.time, default.time, MS..=SECOND)?,
         cache_bytes: table.size("cache_bytes", &raw.cache_bytes, default.cache_bytes, 1 << 10..=1 << 30)?,
         documents: documents::documents(&table, &raw.documents)?,
     })
