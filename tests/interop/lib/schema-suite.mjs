@@ -30,7 +30,7 @@ const REMOTE_GROUPS = {
   ],
 };
 /** Files whose schemas are of dialects of their own. */
-const OWN_DIALECT_FILES = ['vocabulary'];
+const OWN_DIALECT_FILES = ['vocabulary', 'optional/format-assertion'];
 /** Files in which nothing is to be declared. */
 const UNDECLARED_FILES = ['optional/no-schema'];
 /** Files whose references are broken one by one. */
