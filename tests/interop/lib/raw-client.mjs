@@ -28,6 +28,7 @@ export class RawClient {
       const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...session };
       if (message.method !== 'initialize') headers['mcp-protocol-version'] = revision;
       if (!legacy) headers['mcp-method'] = message.method;
+      if (!legacy && message.params?.name !== undefined) headers['mcp-name'] = message.params.name;
       const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(message), signal: AbortSignal.timeout(ANSWER_MS) });
       const body = await response.text();
       if (response.headers.has('mcp-session-id')) session['mcp-session-id'] = response.headers.get('mcp-session-id');

@@ -36,16 +36,17 @@ const UNDECLARED_FILES = ['optional/no-schema'];
 /** Files whose references are broken one by one. */
 const REFERENCE_FILES = ['ref', 'anchor', 'dynamicRef', 'recursiveRef', 'defs', 'definitions', 'infinite-loop-detection', 'optional/id', 'optional/anchor', 'optional/dynamicRef'];
 
-/** Every schema of the suite: {name, dialect, file, description, schema, remote, ownDialect}. */
+/** Every schema of the suite: {name, dialect, file, description, schema, tests, remote, ownDialect}, `tests` as the suite has them. */
 export function suiteSchemas(suite) {
   return Object.keys(DIALECTS).flatMap((dialect) =>
     filesOf(join(suite, 'tests', dialect)).flatMap((file) =>
-      JSON.parse(readFileSync(join(suite, 'tests', dialect, `${file}.json`), 'utf8')).map(({ description, schema }, at) => ({
+      JSON.parse(readFileSync(join(suite, 'tests', dialect, `${file}.json`), 'utf8')).map(({ description, schema, tests }, at) => ({
         name: `${dialect}.${file.replaceAll('/', '.')}.${at}`,
         dialect,
         file,
         description,
         schema: UNDECLARED_FILES.includes(file) ? schema : declared(schema, dialect),
+        tests,
         remote: REMOTE_FILES.includes(file) || (REMOTE_GROUPS[file] ?? []).includes(description),
         ownDialect: OWN_DIALECT_FILES.includes(file),
       })),

@@ -13,6 +13,10 @@ import { DEVIATIONS } from './suite-deviations.mjs';
 
 const START_MS = 20_000;
 const PAGE = 200;
+/** Calls that are open at once. */
+const AT_ONCE = 16;
+/** Lines of one failed check. */
+const MOST_FAULTS = 50;
 const AT = '/outputSchema';
 
 export async function runSchemaSuite(context, report) {
@@ -26,6 +30,7 @@ export async function runSchemaSuite(context, report) {
   const flags = documents.flatMap(([uri, file]) => ['--schema-document', `${uri}=${file}`]);
   await judged(context, report, 'with its remote documents', schemas, dialect, { places: false, flags });
   await passed(context, report, schemas, documents);
+  await enforced(context, report, schemas.filter(({ file }) => !file.startsWith('optional/')), documents);
 }
 
 /** What `probe` finds of each schema is just what is `expected` of it; without places, each kind counts once. */
@@ -66,8 +71,7 @@ async function passed(context, report, schemas, documents) {
   const server = await listing(context, schemas);
   const open = [server];
   try {
-    const settings = documents.map(([uri, file]) => `schema.documents.${JSON.stringify(uri)} = ${JSON.stringify(file)}`);
-    const janus = await startJanus(context.binary, urlOf(server), { settings });
+    const janus = await startJanus(context.binary, urlOf(server), { settings: settingsOf(documents) });
     open.push(janus.child);
     const client = await RawClient.at(`http://127.0.0.1:${janus.port}/mcp`, MODERN);
     const { tools } = await client.list();
@@ -84,6 +88,44 @@ async function passed(context, report, schemas, documents) {
   }
 }
 
+/** With `schema.results = "enforce"`, just the values pass that the suite takes for valid; what is optional is not asked for. */
+async function enforced(context, report, schemas, documents) {
+  report.section('JSON-Schema-Test-Suite, values as results');
+  const server = await listing(context, schemas);
+  const open = [server];
+  try {
+    const janus = await startJanus(context.binary, urlOf(server), { settings: ['schema.results = "enforce"', ...settingsOf(documents)] });
+    open.push(janus.child);
+    const client = await RawClient.at(`http://127.0.0.1:${janus.port}/mcp`, MODERN);
+    await client.list();
+    const cases = schemas.flatMap((entry) => entry.tests.map((test, at) => ({ ...entry, ...test, at })));
+    const deviations = DEVIATIONS['values as results'] ?? {};
+    const faults = Object.fromEntries(Object.keys(DIALECTS).map((dialect) => [dialect, []]));
+    const next = cases.values();
+    const caller = async () => {
+      for (const { name, dialect, description, data, valid, at } of next) {
+        const text = await client.ask('tools/call', { name, arguments: { at } });
+        const { result, error } = JSON.parse(text);
+        const passes = result !== undefined && !result.isError && JSON.stringify(result.structuredContent) === JSON.stringify(data);
+        const refused = result?.isError === true && !('structuredContent' in result);
+        const wanted = `${name}.${at}` in deviations ? !valid : valid;
+        if (error !== undefined || (wanted ? !passes : !refused)) faults[dialect].push(`${name}.${at} (${description}): ${valid ? 'valid' : 'invalid'}, got ${text.slice(0, 300)}`);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, caller));
+    for (const [dialect, list] of Object.entries(faults)) {
+      const count = cases.filter((each) => each.dialect === dialect).length;
+      report.check(`${dialect}: ${count} values`, count > 0 && list.length === 0, list.slice(0, MOST_FAULTS).join('\n'));
+    }
+    if (context.verbose) report.note(`the proxy's log:\n${janus.child.tail(50)}`);
+  } catch (error) {
+    report.check('the run itself', false, error.message);
+  } finally {
+    for (const thing of open.reverse()) await thing.stop();
+  }
+}
+
+const settingsOf = (documents) => documents.map(([uri, file]) => `schema.documents.${JSON.stringify(uri)} = ${JSON.stringify(file)}`);
 const urlOf = (server) => `http://127.0.0.1:${server.port}/mcp`;
 
 /** A server that lists a tool for each schema. */
@@ -91,13 +133,14 @@ async function listing(context, schemas) {
   const texts = schemas.map(({ name, description, schema }) => JSON.stringify({ name, description, inputSchema: { type: 'object' }, outputSchema: schema }));
   const pages = [];
   for (let at = 0; at < texts.length; at += PAGE) pages.push(texts.slice(at, at + PAGE));
-  return startListing(context, pages, MODERN);
+  const values = Object.fromEntries(schemas.map(({ name, tests }) => [name, tests.map(({ data }) => data)]));
+  return startListing(context, pages, MODERN, values);
 }
 
-/** A server that lists these pages of tools, each a JSON text. */
-export async function startListing({ node, here, cache }, pages, revision) {
+/** A server that lists these pages of tools, each a JSON text; `values` are what they may answer (fixtures/listing-server.mjs). */
+export async function startListing({ node, here, cache }, pages, revision, values = {}) {
   const file = join(mkdtempSync(join(cache, 'config-')), 'tools.json');
-  writeFileSync(file, JSON.stringify(pages));
+  writeFileSync(file, JSON.stringify({ pages, values }));
   const server = new Child('listing server', node, [join(here, 'fixtures/listing-server.mjs'), file, revision]);
   server.port = Number((await server.waitForLine(/^listening on \d+$/, START_MS)).split(' ').at(-1));
   return server;
