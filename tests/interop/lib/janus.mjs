@@ -80,15 +80,24 @@ export function hostCommand(binary, upstream, { by = 'flags', settings = [] } = 
 
 /** What `probe --json` says of a server: its exit code, and its report, or null where that is no JSON. */
 export async function probe(binary, upstream, flags = []) {
-  const target = typeof upstream === 'string' ? [upstream] : ['--', ...upstream.command];
-  const child = new Child('mcp-janus probe', binary, ['probe', '--json', ...flags, ...target]);
-  const code = await child.exitWithin(PROBE_MS);
-  const said = child.lines.filter(({ stream }) => stream === 'stdout').map(({ text }) => text).join('\n');
+  const { code, said, child } = await probed(binary, upstream, ['--json', ...flags]);
   try {
     return { code, report: JSON.parse(said) };
   } catch {
     return { code, report: null, said: child.tail() };
   }
+}
+
+/** What `probe` prints for people. */
+export async function probeForPeople(binary, upstream) {
+  return (await probed(binary, upstream, [])).said;
+}
+
+async function probed(binary, upstream, flags) {
+  const target = typeof upstream === 'string' ? [upstream] : ['--', ...upstream.command];
+  const child = new Child('mcp-janus probe', binary, ['probe', ...flags, ...target]);
+  const code = await child.exitWithin(PROBE_MS);
+  return { code, child, said: child.lines.filter(({ stream }) => stream === 'stdout').map(({ text }) => text).join('\n') };
 }
 
 function targetArgs(upstream) {

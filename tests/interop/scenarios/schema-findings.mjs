@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { legacyTools, modernTools, olderTools, unreadableTools } from '../fixtures/bad-tools.mjs';
 import { Canary } from '../lib/canary.mjs';
-import { probe, startJanus } from '../lib/janus.mjs';
+import { probe, probeForPeople, startJanus } from '../lib/janus.mjs';
 import { LEGACY, MODERN, RawClient } from '../lib/raw-client.mjs';
 import { Watched } from '../lib/watched.mjs';
 import { startListing } from './schema-suite.mjs';
@@ -78,6 +78,14 @@ async function probed(report, watched, server, tools) {
   report.check('probe finds nothing else', open.length === 0, open.map(({ tool, text }) => `${tool}: ${text}`).join('\n'));
   const wordless = found.findings.filter(({ weight, words, remedy }) => !['note', 'mended', 'bad'].includes(weight) || !words || !remedy);
   report.check('each finding has its weight, what is wrong and what to do', wordless.length === 0, JSON.stringify(wordless));
+  const table = await probeForPeople(watched.binary, urlOf(server.port));
+  const rows = table.split('\n').map((line) => line.trim().replaceAll(/ {2,}/g, ' '));
+  const absent = found.findings.filter(({ tool, kind, at, words, remedy }) => {
+    const row = rows.indexOf([tool || '(no name)', kind, at].join(' ').trim());
+    return row === -1 || !rows[row + 1].includes(words) || !rows[row + 2].includes(remedy);
+  });
+  const remedies = rows.filter((row) => row.startsWith('to do: ')).length;
+  report.check(`the table for people has these ${remedies} findings`, absent.length === 0 && remedies === found.findings.length, `${JSON.stringify(absent)}\n${table}`.slice(0, 4000));
 }
 
 /** What no official client may be able to read is passed byte for byte. */
