@@ -39,12 +39,17 @@ async def main():
         for name in WANTED["called"]:
             result = await client.call_tool(name, {})
             same(f"tool {name} answers", result.content[0].text, f"ran {name}")
+        for call in WANTED.get("unfit", []):
+            result = await client.call_tool(call["name"], call["arguments"])
+            right = result.is_error and call["at"] in result.content[0].text
+            check(f"arguments of tool {call['name']} do not fit at {call['at']}, as a result says", right, result)
         faults = []
         for tool in WANTED["refused"]:
             code, message = await refusal(client, tool["name"])
             if code != -32602 or tool["at"] not in message:
                 faults.append(f"{tool['name']}: {code} {message}")
-        check(f"{len(WANTED['refused'])} other tools are refused, with the place in words", not faults, "\n".join(faults))
+        if WANTED["refused"]:
+            check(f"{len(WANTED['refused'])} other tools are refused, with the place in words", not faults, "\n".join(faults))
 
 
 asyncio.run(main())

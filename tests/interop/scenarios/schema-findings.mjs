@@ -4,7 +4,7 @@
 
 import { join } from 'node:path';
 
-import { legacyTools, modernTools, olderTools, unreadableTools } from '../fixtures/bad-tools.mjs';
+import { fittingTools, legacyTools, modernTools, olderTools, unreadableTools } from '../fixtures/bad-tools.mjs';
 import { Canary } from '../lib/canary.mjs';
 import { probe, probeForPeople, startJanus } from '../lib/janus.mjs';
 import { LEGACY, MODERN, RawClient } from '../lib/raw-client.mjs';
@@ -33,6 +33,7 @@ export async function runSchemaFindings(context, report) {
     await against(context, report, canary, OLDER, olderTools(), ['typescript 2.x', 'typescript 1.x']);
     await against(context, report, canary, MODERN, unreadableTools(), []);
     await warned(context, report, canary, modernTools(marks));
+    for (const revision of [MODERN, LEGACY]) await enforced(context, report, canary, revision);
   } finally {
     await canary.stop();
   }
@@ -106,6 +107,20 @@ async function warned(context, report, canary, tools) {
     const never = (found) => found.some((each) => /^(header_|too_many_headers|no_|input_root)/.test(placed(each)));
     const wanted = tools.filter(({ bad, again, name, found }) => !again && !(bad && (name === '' || never(found))));
     report.check('a legacy client sees what any revision takes', names.join() === wanted.map(({ name }) => name).join(), `expected ${wanted.map(({ name }) => name)}\n     got ${names}`);
+  });
+}
+
+/** With `schema.arguments = "enforce"` calls that do not fit never come to the server. */
+async function enforced(context, report, canary, revision) {
+  report.section(`arguments that do not fit the tools of a server of ${revision}, with schema.arguments = "enforce"`);
+  const tools = fittingTools();
+  await inFront(context, report, canary, revision, tools, { settings: ['schema.arguments = "enforce"'] }, async ({ server, proxied }) => {
+    const unfit = tools.flatMap(({ name, unfit: calls = [] }) => calls.map((call) => ({ name, ...call })));
+    const called = tools.filter(({ unfit: calls }) => calls === undefined).map(({ name }) => name);
+    const wanted = JSON.stringify({ tools: tools.map(({ name }) => name), called, refused: [], unfit });
+    for (const [client, { command }] of Object.entries(CLIENTS)) await driveClient(report, `${client} client`, [...command(context), proxied, wanted], {});
+    const ran = server.lines.filter(({ text }) => text.startsWith('called ')).length;
+    report.check('the server got the calls that fit, and no other', ran === called.length * Object.keys(CLIENTS).length, `${ran} calls`);
   });
 }
 
