@@ -197,7 +197,7 @@ async fn d68_a_check_is_bounded() {
     );
     let value = format!("{}{}", "[".repeat(60), "]".repeat(60)).replacen("[]", "[1]", 1);
     for pair in PAIRS {
-        let stage = Stage::set(Cell::http(pair), &own, "arguments = \"enforce\"").await;
+        let stage = Stage::set(Cell::http(pair), &own, "arguments = \"enforce\"\ntime = \"100ms\"").await;
         stage.listed().await;
         let began = std::time::Instant::now();
         // That it does not fit is soon known; where it does not would take ages to tell.

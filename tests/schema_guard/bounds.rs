@@ -71,7 +71,9 @@ async fn d68_what_grows_when_it_is_read() {
         Case::input("a billion laughs by allOf", laughs(30, "allOf"), Bad("subschemas", at)),
         Case::input("by anyOf", laughs(30, "anyOf"), Bad("subschemas", at)),
         Case::input("by oneOf", laughs(100, "oneOf"), Bad("subschemas", at)),
-        Case::input("a chain", chain(500), Good),
+        Case::input("a chain", chain(50), Good),
+        // Whoever checks a value follows it step by step.
+        Case::input("a chain without end", chain(500), Bad("depth", at)),
     ];
     judged(&canary, &cases).await;
 }
@@ -175,6 +177,21 @@ async fn inv5_each_bound_is_a_setting() {
             assert_eq!(stage.listed().await.names(), wanted, "{kind}: {lines}");
             assert_eq!(stage.found(kind) > 0.0, !fits, "{kind}: {lines}");
         }
+    }
+}
+
+/// The time that one tool may take, where nothing else bounds it.
+#[tokio::test(start_paused = true)]
+async fn inv5_time_is_bounded() {
+    let list = format!("{},{}", tool("long", &wide(200_000, "{}")), good("g0"));
+    let lines = "time = \"1ms\"\nsubschemas = 1000000\nbytes = \"16MiB\"";
+    for pair in PAIRS {
+        let front = "[limits]\nevent_bytes = \"64MiB\"";
+        let stage = Stage::with(Cell::http(pair), &list, front, "", lines).await;
+        let names = stage.listed().await.names();
+        assert!(!names.contains(&"long".to_owned()), "{pair:?}");
+        assert!(stage.found("time") >= 1.0, "{pair:?}");
+        stage.refused("long").await;
     }
 }
 

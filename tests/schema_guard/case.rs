@@ -17,6 +17,8 @@ pub(crate) enum Verdict {
     Note(&'static str),
     /// It is there, in another form.
     Mended(&'static str),
+    /// It is there without its `outputSchema`.
+    Taken(&'static str),
     /// It is left out, for a finding of this kind (or one that begins so) at a place that ends so.
     Bad(&'static str, &'static str),
 }
@@ -99,7 +101,7 @@ pub(crate) async fn judged_in(canary: &Canary, cell: Cell, cases: &[Case]) {
         }
         wanted.push(format!("g{}", n + 1));
     }
-    assert_eq!(shown.names(), wanted, "who is listed, in the server's order: {context}");
+    assert_eq!(shown.names(), wanted, "who is listed, in the server's order: {}: {context}", samples(&stage));
     for n in 0..=cases.len() {
         let name = format!("g{n}");
         assert_eq!(shown.raw_tool(&name), good(&name), "a good tool is not touched: {context}");
@@ -132,6 +134,11 @@ fn looks_as(cell: Cell, case: &Case, n: usize, shown: impl Fn() -> String) {
             schema.as_object_mut().unwrap().remove("type");
             assert_eq!(schema, value(&own)["inputSchema"], "nothing else changes: {context}");
         }
+        Verdict::Taken(_) => {
+            let shown = value(&shown());
+            assert!(shown.get("outputSchema").is_none(), "{context}: {shown}");
+            assert_eq!(shown["inputSchema"], value(&own)["inputSchema"], "{context}");
+        }
         Verdict::Good | Verdict::Note(_) if cell.is_like() => assert_eq!(shown(), own, "{context}"),
         Verdict::Good | Verdict::Note(_) => {
             // A5.10: what legacy servers annotate is taken out.
@@ -153,7 +160,7 @@ fn counted(stage: &Stage, cases: &[Case], context: &str) {
     for case in cases {
         match case.verdict(stage.cell.server) {
             Verdict::Good => {}
-            Verdict::Note(kind) | Verdict::Mended(kind) | Verdict::Bad(kind, _) => {
+            Verdict::Note(kind) | Verdict::Mended(kind) | Verdict::Taken(kind) | Verdict::Bad(kind, _) => {
                 *wanted.entry(kind).or_default() += 1.0;
             }
         }
@@ -185,7 +192,7 @@ async fn called(stage: &Stage, n: usize, case: &Case) {
         }
         // The proxy may say of its own what a header of a call must be.
         _ if case.tool.contains("x-mcp-header") => {}
-        Verdict::Good | Verdict::Note(_) | Verdict::Mended(_) => {
+        Verdict::Good | Verdict::Note(_) | Verdict::Mended(_) | Verdict::Taken(_) => {
             let result: Value = stage.passes(&name, "{}").await;
             assert_eq!(result["content"][0]["text"], "done", "{context}");
         }

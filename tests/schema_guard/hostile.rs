@@ -27,7 +27,10 @@ fn put(members: &str) -> String {
 
 async fn everything(proxy: &Proxy, ask: &Ask) -> String {
     let mut answer = proxy.open(ask).await;
-    String::from_utf8(answer.pieces().await.0).unwrap()
+    let (bytes, broken) = answer.pieces().await;
+    // A stream that ends as it should has had its answer.
+    assert!(broken || !bytes.is_empty(), "{} and nothing, to {}", answer.status, ask.method);
+    String::from_utf8(bytes).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -66,7 +69,7 @@ async fn lists_that_are_spelled_oddly() {
                 };
                 let text = everything(&proxy, &ask).await;
                 assert!(!text.contains("canary"), "{cell:?} {streamed} {members}: {text}");
-                assert!(!text.is_empty(), "{cell:?} {streamed} {members}: it is answered");
+                assert!(text.contains(r#""id":7"#), "{cell:?} {streamed} {members}: it is answered: {text}");
                 canary.is_untouched(&net);
             }
         }
@@ -204,7 +207,7 @@ async fn questions_that_are_spelled_oddly() {
             format!(r#"{{"resultType":"input_required",{members},"requestState":"s",{}}}"#, modern::SI);
         let (proxy, _up) = Proxy::before_modern(&ModernServer::full().result("tools/call", &result)).await;
         let text = everything(&proxy, &call("ask", "{}").caps(ALL).id("7")).await;
-        assert!(!text.contains("canary"), "{members}: {text}");
+        assert!(!text.contains("input_required") && !text.contains(r#""message":"m""#), "{members}: {text}");
         assert!(text.contains("-32603"), "{members}: {text}");
     }
 }

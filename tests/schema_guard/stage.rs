@@ -233,8 +233,9 @@ pub(crate) fn toml(cell: Cell, front: &str, lines: &str, schema: &str) -> String
         Transport::HttpSse => "sse_path = \"/sse\"",
         Transport::Http | Transport::Stdio => "",
     };
-    let schema = if schema.is_empty() { String::new() } else { format!("[upstream.up.schema]\n{schema}\n") };
-    format!("{front}\n[upstream.up]\n{target}\n{sse_path}\n{lines}\n{schema}")
+    // Unoptimized on a busy machine nothing is as quick as it is to be.
+    let time = if schema.contains("time =") { "" } else { "time = \"10s\"" };
+    format!("{front}\n[upstream.up]\n{target}\n{sse_path}\n{lines}\n[upstream.up.schema]\n{time}\n{schema}\n")
 }
 
 fn start(cell: Cell, net: &Net, tools: &Tools) -> Upstream {
