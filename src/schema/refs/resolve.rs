@@ -37,22 +37,27 @@ impl Walk<'_> {
     }
 
     fn resolve_into(&mut self, targets: &mut Vec<Target>) -> Result<(), Stop> {
-        while let Some(refers) = self.schemas.references.get(targets.len()).copied() {
-            self.step()?;
-            let target = self.target(refers)?;
-            targets.push(target);
-        }
-        if self.supplied.is_empty() {
-            return Ok(());
-        }
-        // A document that was reached later may hold what was not found before.
-        for number in 0..targets.len() {
-            if let Target::External { .. } = targets[number] {
+        loop {
+            while let Some(refers) = self.schemas.references.get(targets.len()).copied() {
                 self.step()?;
-                targets[number] = self.target(self.schemas.references[number])?;
+                let target = self.target(refers)?;
+                targets.push(target);
+            }
+            let supplied = self.supplied.len();
+            if supplied == 0 {
+                return Ok(());
+            }
+            // A document that was reached later may hold what was not found before.
+            for number in 0..targets.len() {
+                if let Target::External { .. } = targets[number] {
+                    self.step()?;
+                    targets[number] = self.target(self.schemas.references[number])?;
+                }
+            }
+            if self.schemas.references.len() == targets.len() && self.supplied.len() == supplied {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     fn target(&mut self, Refers { keyword, schema, .. }: Refers) -> Result<Target, Stop> {

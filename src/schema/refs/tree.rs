@@ -168,15 +168,15 @@ impl<'a> Tree<'a> {
     }
 
     fn text(&self, node: Node) -> &'a [u8] {
-        match self.texts.as_slice() {
-            [(_, text)] => text,
-            all => all.iter().rfind(|(first, _)| *first <= node).map_or(&[], |(_, text)| text),
-        }
+        self.texts.get(self.text_number(node)).map_or(&[], |(_, text)| text)
     }
 
     /// Which of the texts the place is in, in the order of reading.
     pub(super) fn text_number(&self, node: Node) -> usize {
-        self.texts.iter().rposition(|(first, _)| *first <= node).unwrap_or_default()
+        match self.texts.len() {
+            1 => 0,
+            _ => self.texts.partition_point(|(first, _)| *first <= node).saturating_sub(1),
+        }
     }
 
     /// The first two children that have the same name.
