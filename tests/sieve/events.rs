@@ -110,15 +110,20 @@ async fn a5_3_what_readers_may_take_for_different_things() {
         let results = good.replace(r#""result":"#, &format!(r#""result":{{"tools":[{BAD}]}},"result":"#));
         let number = message(era, "7", &[BAD]).replace(r#""jsonrpc":"2.0""#, r#""jsonrpc":"2.0","x":NaN"#);
         for odd in [twice, results, number] {
-            let given = format!("id: 4\ndata: {odd}\n\ndata: {good}\n\n");
-            for (toml, wanted) in [("", format!("id: 4\n\ndata: {good}\n\n")), (WARN, given.clone())] {
+            let given = format!("id: 4\ndata: {odd}\n\n");
+            for (toml, passes) in [("", false), (WARN, true)] {
                 let sent = given.clone();
                 let answer = move |reply| {
                     let sent = sent.clone();
                     async move { streamed(reply, &sent, usize::MAX).await }
                 };
                 let like = Like::of(era, "tools/list", toml, answer).await;
-                assert_eq!(like.body(&like.list()).await, wanted, "{era:?} {odd}");
+                let body = like.body(&like.list()).await;
+                assert_eq!(body == given, passes, "{era:?} {body}");
+                if !passes {
+                    assert!(body.starts_with("id: 4\ndata: ") && body.contains("-32603"), "{body}");
+                    assert!(body.contains(r#""id":7"#) && !body.contains("canary"), "{body}");
+                }
             }
         }
     }

@@ -103,3 +103,23 @@ async fn c62_a_modern_servers_bad_form_is_an_error_under_the_clients_id() {
         }
     }
 }
+
+/// Readers differ in which of two schemas they take; what is not passed on is answered all the same.
+#[tokio::test(start_paused = true)]
+async fn b1_12_a_question_that_is_spelled_oddly() {
+    let twice =
+        |first: &str, second: &str| question("\"q\"", &format!(r#"{first},"requested\u0053chema":{second}"#));
+    let escaped = question("\"q\"", BAD_FORM).replace("params", r"p\u0061rams");
+    for question in [twice(GOOD_FORM, BAD_FORM), twice(BAD_FORM, GOOD_FORM), escaped] {
+        let done = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#;
+        let given = format!("data: {question}\n\ndata: {done}\n\n");
+        let answer = move |reply| {
+            let given = given.clone();
+            async move { streamed(reply, &given, usize::MAX).await }
+        };
+        let like = Like::of(LEGACY, "tools/call", "", answer).await;
+        assert_eq!(like.body(&like.call("good")).await, format!("data: {done}\n\n"), "{question}");
+        let said = answered(&like, 1).await[0].json();
+        assert_eq!((&said["id"], &said["error"]["code"]), (&json!("q"), &json!(-32602)), "{said}");
+    }
+}

@@ -11,8 +11,9 @@ use super::asked::{Asked, What, goes_on};
 use super::recent::{Places, Recent};
 use crate::schema::{Speaker, edit};
 use crate::translate::{legacy_client, result};
-use crate::wire::json::{Cursor, Kind, Object, Span, Splice, UNBOUNDED};
-use crate::wire::jsonrpc::{self, Fault, Id, Malformed, Message, Reply, Request, Response, code};
+use crate::wire::json::{Cursor, Kind, Span, Splice, UNBOUNDED};
+use crate::wire::jsonrpc::{self, Body, Id, Malformed, Message, Reply, Request, Response, code};
+use crate::wire::meta;
 use crate::wire::payload::Payload;
 use bytes::Bytes;
 use memchr::memmem::Finder;
@@ -49,57 +50,53 @@ impl Look {
     }
 }
 
-/// Why a text is not read.
-struct Unreadable;
+/// A message that readers may take for different things, as far as it says what it is.
+struct Unreadable {
+    id: Option<Id>,
+    /// It has a method, and so wants an answer itself.
+    asks: bool,
+}
+
+/// What the client is told where an answer does not go on.
+pub(super) const WITHHELD: &str =
+    "the upstream server's answer is not passed on: it may hold tools or a form, and it cannot be told which";
+
+/// And the server, where its question does not.
+const NOT_ASKED: &str = "the request is not passed on: it may hold a form, and it cannot be told which";
 
 static TOOLS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tools\""));
 static FORM: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"requestedSchema\""));
 static STRUCTURED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"structuredContent\""));
+static METHOD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"method\""));
 static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\u00"));
 
 impl Looking {
     /// Whether anything in these bytes may have to be judged. They may be a text or the lines of events: a name is never cut by
     /// the end of a line.
     pub(super) fn suspects(&self, bytes: &[u8]) -> bool {
-        TOOLS.find(bytes).is_some()
-            || FORM.find(bytes).is_some()
-            || self.results && STRUCTURED.find(bytes).is_some()
-            || spells(bytes)
+        // A result may lack what it has to have.
+        self.results || TOOLS.find(bytes).is_some() || FORM.find(bytes).is_some() || spells(bytes)
     }
 
     /// Looks into a text that is suspected.
     pub(super) fn text(&self, guard: &Guard, recent: &Recent, text: &Bytes) -> Look {
-        if let Some(at) = recent.find(text) {
+        if let Some(at) = recent.find(text).filter(|_| !self.results) {
             return self.list(guard, text, Some(at.id), at.tools, at.more);
         }
-        let look = match jsonrpc::parse(text.clone(), UNBOUNDED) {
-            Err(Malformed { fault: Fault::Batch, .. }) => self.array(guard, recent, text),
-            message => self.message(guard, recent, message),
-        };
-        match look {
-            Ok(look) => look,
-            Err(Unreadable) if guard.leaves_out() => {
-                tracing::warn!(
-                    upstream = guard.name,
-                    "a message that may hold tools or a form, and that readers may take for different things, is not passed on"
-                );
-                Look::gone(Vec::new())
-            }
-            Err(Unreadable) => Look::AsItIs,
+        let is_array = text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+        match items(text).filter(|_| is_array) {
+            Some(spans) => self.array(guard, recent, text, &spans),
+            None => self.message(guard, recent, text.clone()),
         }
     }
 
     /// Each message of an array by itself.
-    fn array(&self, guard: &Guard, recent: &Recent, text: &Bytes) -> Result<Look, Unreadable> {
-        let spans = items(text).ok_or(Unreadable)?;
+    fn array(&self, guard: &Guard, recent: &Recent, text: &Bytes, spans: &[Span]) -> Look {
         let mut splice = Splice::new(text);
         let (mut stays, mut all) = (Vec::with_capacity(spans.len()), Vec::new());
-        for span in &spans {
+        for span in spans {
             let item = text.slice(span.range());
-            let look = match self.suspects(&item) {
-                true => self.message(guard, recent, jsonrpc::parse(item, UNBOUNDED))?,
-                false => Look::AsItIs,
-            };
+            let look = if self.suspects(&item) { self.message(guard, recent, item) } else { Look::AsItIs };
             let Look::Otherwise { text, answers } = look else {
                 stays.push(true);
                 continue;
@@ -108,27 +105,48 @@ impl Looking {
             text.into_iter().for_each(|with| splice.replace(*span, with.to_bytes()));
             all.extend(answers);
         }
-        splice.retain(&spans, |index| stays.get(index).is_none_or(|stays| *stays));
-        Ok(match stays.contains(&true) {
-            false => Look::gone(all),
+        splice.retain(spans, |index| stays.get(index).is_none_or(|stays| *stays));
+        match stays.contains(&true) {
             true if splice.is_empty() => Look::AsItIs,
             true => Look::Otherwise { text: Some(splice.finish()), answers: all },
-        })
+            false if spans.is_empty() => Look::AsItIs,
+            false => Look::gone(all),
+        }
     }
 
-    fn message(
-        &self,
-        guard: &Guard,
-        recent: &Recent,
-        message: Result<Message, Malformed>,
-    ) -> Result<Look, Unreadable> {
-        match message.map_err(|_| Unreadable)? {
-            Message::Request(request) => self.question(guard, &request),
-            Message::Notification(_) => Ok(Look::AsItIs),
-            Message::Response(answer) => match &answer.reply {
+    fn message(&self, guard: &Guard, recent: &Recent, text: Bytes) -> Look {
+        let asks = METHOD.find(&text).is_some();
+        let look = match jsonrpc::parse(text, UNBOUNDED) {
+            Err(Malformed { id, .. }) => Err(Unreadable { id, asks }),
+            Ok(Message::Request(request)) => self.question(guard, &request),
+            Ok(Message::Notification(_)) => Ok(Look::AsItIs),
+            Ok(Message::Response(answer)) => match &answer.reply {
                 Reply::Error(_) => Ok(Look::AsItIs),
-                Reply::Result(body) => self.result(guard, recent, &answer, &body.object),
+                Reply::Result(body) => self.result(guard, recent, &answer, body),
             },
+        };
+        look.unwrap_or_else(|unreadable| self.withheld(guard, unreadable))
+    }
+
+    /// Where bad tools are left out, whatever may hold them is not passed on either.
+    fn withheld(&self, guard: &Guard, Unreadable { id, asks }: Unreadable) -> Look {
+        if !guard.leaves_out() {
+            return Look::AsItIs;
+        }
+        tracing::warn!(
+            upstream = guard.name,
+            "a message that may hold tools or a form, and that readers may take for different things, is not passed on"
+        );
+        if asks {
+            let error = |id| jsonrpc::error(Some(id), code::INVALID_PARAMS, NOT_ASKED, None);
+            return Look::gone(id.as_ref().map(error).into_iter().collect());
+        }
+        // Whose id cannot be told is the answer of the one request whose response it comes in.
+        let mut ids = self.asked.ids();
+        let only = ids.len() == 1;
+        match ids.find(|asked| id.as_ref().map_or(only, |id| id == *asked)) {
+            Some(asked) => Look::changed(jsonrpc::error(Some(asked), code::INTERNAL_ERROR, WITHHELD, None)),
+            None => Look::gone(Vec::new()),
         }
     }
 
@@ -138,7 +156,8 @@ impl Looking {
         let Some(params) = request.params.body().filter(|_| request.method == "elicitation/create") else {
             return Ok(Look::AsItIs);
         };
-        params.object.get(text, "requestedSchema").map_err(|_| Unreadable)?;
+        let twice = |_| Unreadable { id: Some(request.id.clone()), asks: true };
+        params.object.get(text, "requestedSchema").map_err(twice)?;
         Ok(match guard.question(self.speaker, request) {
             Ok(()) => Look::AsItIs,
             Err(words) => {
@@ -152,25 +171,24 @@ impl Looking {
         guard: &Guard,
         recent: &Recent,
         answer: &Response,
-        result: &Object,
+        body: &Body,
     ) -> Result<Look, Unreadable> {
-        let text = &answer.text;
-        let once = |name: &str| result.get(text, name).map_err(|_| Unreadable);
+        let (text, result) = (&answer.text, &body.object);
+        let id = || answer.id.and_then(|span| Id::accept(text, span));
+        let once = |name: &str| result.get(text, name).map_err(|_| Unreadable { id: id(), asks: false });
         if once("inputRequests")?.is_some()
             && let Err(words) = guard.inputs(text, result)
         {
-            let id = answer.id.and_then(|span| Id::accept(text, span));
-            return Ok(Look::changed(jsonrpc::error(id.as_ref(), code::INTERNAL_ERROR, &words, None)));
+            let error = jsonrpc::error(id().as_ref(), code::INTERNAL_ERROR, &words, None);
+            return Ok(Look::changed(error));
         }
         let asked = self.asked.by(answer.id.map(|span| span.of(text)));
         if let Some(What::Checked(request)) = asked
-            && once("structuredContent")?.is_some()
             && let Err(denied) = guard.result(self.scope, request, text, result)
         {
-            let id = answer.id.and_then(|span| Id::accept(text, span));
-            return Ok(
-                id.map_or(Look::gone(Vec::new()), |id| Look::changed(instead(self.speaker, &id, denied)))
-            );
+            let info = body.meta.as_ref().and_then(|meta| meta.first(text, meta::SERVER_INFO));
+            let info = info.map(|span| text.slice(span.range()));
+            return Ok(Look::changed(instead(self.speaker, &request.id, denied, info.as_ref())));
         }
         let tools = once("tools")?.filter(|span| Kind::of(span.of(text)) == Some(Kind::Array));
         let Some(tools) = tools else { return Ok(Look::AsItIs) };
@@ -193,11 +211,11 @@ impl Looking {
     }
 }
 
-/// What takes the place of a result, or of a call, that is denied.
-pub(super) fn instead(speaker: Speaker, id: &Id, denied: Denied) -> Payload {
+/// What takes the place of a result, or of a call, that is denied; with what its server calls itself, where that is known.
+pub(super) fn instead(speaker: Speaker, id: &Id, denied: Denied, server_info: Option<&Bytes>) -> Payload {
     match (denied, speaker) {
         (Denied::Tool(words), _) => jsonrpc::error(Some(id), code::INVALID_PARAMS, &words, None).into(),
-        (Denied::Value(words), Speaker::Modern) => result::tool_error(id, &words, None),
+        (Denied::Value(words), Speaker::Modern) => result::tool_error(id, &words, server_info),
         (Denied::Value(words), Speaker::Legacy(_)) => legacy_client::result::tool_error(id, &words),
     }
 }

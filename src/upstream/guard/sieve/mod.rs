@@ -30,7 +30,7 @@ use crate::upstream::reply::{UpstreamBody, content_type};
 use crate::upstream::{Room, Shared};
 use crate::wire::headers::{ContentType, JSON, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use crate::wire::json::UNBOUNDED;
-use crate::wire::jsonrpc::{self, Message, Request};
+use crate::wire::jsonrpc::{self, Id, Message, Request, code};
 use crate::wire::method::Method;
 use crate::wire::version::LegacyRevision;
 use answer::Answers;
@@ -88,20 +88,19 @@ impl Sieve {
                 Ok(()) => asked.add(id, self.what(scope, request)),
                 Err(Denied::Tool(words)) => return Err(Fault::new(FaultKind::InvalidParams, words)),
                 Err(denied @ Denied::Value(_)) => {
-                    let text = instead(speaker(&passage.headers), id, denied).to_bytes();
-                    let mut response = Response::new(UpstreamBody::Read(text));
-                    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-                    return Ok(Admitted::Answered(response));
+                    let text = instead(speaker(&passage.headers), id, denied, None).to_bytes();
+                    return Ok(Admitted::Answered(answered(text)));
                 }
             },
             (Carries::Initialize(id) | Carries::Request(id), _) => asked.add(id, What::Other),
-            (Carries::Batch(_), _) => {
+            (Carries::Batch(ids), _) => {
                 let text = passage.body.to_bytes();
                 for item in items(&text).unwrap_or_default() {
                     let message = jsonrpc::parse(text.slice(item.range()), UNBOUNDED);
                     let Ok(Message::Request(request)) = message else { continue };
                     if let Err(denied) = self.admit_one(scope, &request) {
-                        return Err(Fault::new(FaultKind::InvalidParams, denied.words().to_owned()));
+                        let text = all_refused(ids, &request.id, denied.words());
+                        return Ok(Admitted::Answered(answered(text)));
                     }
                     asked.add(&request.id, self.what(scope, &request));
                 }
@@ -147,8 +146,10 @@ impl Sieve {
             return Err(Fault::bad_gateway(text));
         }
         let results = asked.checks();
+        let enforced = results && self.shared.settings.schema.results == Validation::Enforce;
         let sieving = Sieving {
-            hold: if asked.wants_list() { self.hold.max(self.most()) } else { self.hold },
+            // What is asked for is held as a whole.
+            hold: if asked.wants_list() || enforced { self.hold.max(self.most()) } else { self.hold },
             looking: Looking { speaker, scope, asked, results },
             sieve: self.clone(),
         };
@@ -232,6 +233,23 @@ impl Sieving {
             }
         })
     }
+}
+
+fn answered(text: Bytes) -> Response<UpstreamBody> {
+    let mut response = Response::new(UpstreamBody::Read(text));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    response
+}
+
+/// The answers to an array in which the request `id` is refused.
+fn all_refused(ids: &[Id], id: &Id, words: &str) -> Bytes {
+    let beside = format!("not sent, as another request of the array is refused: {words}");
+    let error = |one: &Id| {
+        let words = if one == id { words } else { &beside };
+        jsonrpc::error(Some(one), code::INVALID_PARAMS, words, None)
+    };
+    let errors: Vec<Bytes> = ids.iter().map(error).collect();
+    [b"[", &errors.join(&b","[..])[..], b"]"].concat().into()
 }
 
 fn scope(passage: &Passage) -> Scope {

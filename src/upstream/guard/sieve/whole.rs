@@ -6,7 +6,7 @@
 use super::Sieving;
 use super::answer::Origin;
 use super::body::Sifted;
-use super::message::Look;
+use super::message::{Look, WITHHELD};
 use super::watch::{Found, Watch};
 use crate::exchange::Fault;
 use crate::upstream::reply::UpstreamBody;
@@ -15,9 +15,6 @@ use crate::wire::jsonrpc::{self, code};
 use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
 use http_body_util::BodyExt;
-
-/// What the client is told where nothing of an answer goes on.
-const WITHHELD: &str = "the upstream server's answer is not passed on: what its schemas are cannot be told, or they are not safe";
 
 /// Reads the body, or begins to.
 pub(super) async fn collect(
