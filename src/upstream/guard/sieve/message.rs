@@ -74,8 +74,12 @@ impl Looking {
     /// Whether anything in these bytes may have to be judged. They may be a text or the lines of events: a name is never cut by
     /// the end of a line.
     pub(super) fn suspects(&self, bytes: &[u8]) -> bool {
-        // A result may lack what it has to have.
-        self.results || TOOLS.find(bytes).is_some() || FORM.find(bytes).is_some() || spells(bytes)
+        // A result may lack what it has to have. In JSON no byte is 0, but in UTF-16 and UTF-32, which some readers take too.
+        self.results
+            || TOOLS.find(bytes).is_some()
+            || FORM.find(bytes).is_some()
+            || spells(bytes)
+            || memchr::memchr(0, bytes).is_some()
     }
 
     /// Looks into a text that is suspected.
