@@ -42,6 +42,14 @@ struct Lists {
     used: u64,
 }
 
+/// What came of a list that passed.
+pub(super) struct Learned {
+    /// It is not the one that passed before.
+    pub(super) news: bool,
+    /// Something had to make room.
+    pub(super) full: bool,
+}
+
 /// One tool of a list.
 pub(super) struct Fact {
     pub(super) judgement: Arc<Judgement>,
@@ -71,8 +79,8 @@ impl Known {
         Self { state: Mutex::default(), scopes, bytes }
     }
 
-    /// Takes in a list, or a page of one. Whether something had to make room.
-    pub(super) fn learn(&self, scope: Scope, judgement: &Arc<Judgement>, page: Page) -> bool {
+    /// Takes in a list, or a page of one.
+    pub(super) fn learn(&self, scope: Scope, judgement: &Arc<Judgement>, page: Page) -> Learned {
         let mut guard = self.lock();
         let state = &mut *guard;
         state.clock += 1;
@@ -80,7 +88,7 @@ impl Known {
         lists.used = state.clock;
         let last = lists.pages.last().is_some_and(|last| Arc::ptr_eq(last, judgement));
         if last && (page == Page::Part || lists.pages.len() == 1) {
-            return false;
+            return Learned { news: false, full: false };
         }
         let before = lists.bytes;
         match page {
@@ -106,7 +114,7 @@ impl Known {
             state.bytes -= gone.bytes;
             full = true;
         }
-        full
+        Learned { news: true, full }
     }
 
     /// Something that was found where a list was written anew.
@@ -207,7 +215,7 @@ mod tests {
             known.learn(scope(n), &list(&["a"], 100), Page::Whole);
         }
         assert_eq!((kept(1), kept(2), kept(3)), (false, true, true), "limits.catalogs");
-        assert!(known.learn(scope(3), &list(&["a"], 4500), Page::Whole));
+        assert!(known.learn(scope(3), &list(&["a"], 4500), Page::Whole).full);
         assert_eq!((kept(2), kept(3)), (false, true), "bytes");
         for n in 0..10 {
             known.learn(scope(3), &list(&["b"], 1000 + n), Page::Part);

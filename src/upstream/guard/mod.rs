@@ -133,15 +133,18 @@ impl Guard {
         self.metrics.schema_list(if found.is_some() { ListVerdict::Known } else { ListVerdict::Judged });
         let judgement = found.unwrap_or_else(|| {
             let verdict = list::judge(array, Span::new(0, array.len()), &self.rules(speaker));
-            self.reports.list(&self.name, &verdict.tools, self.leaves_out(), |kind| {
-                self.metrics.schema_finding(kind);
-            });
             let judgement = Arc::new(Judgement::new(speaker, array, verdict, &self.metrics));
             self.verdicts.keep(&judgement);
             judgement
         });
-        if self.known.learn(scope, &judgement, page) {
+        let learned = self.known.learn(scope, &judgement, page);
+        if learned.full {
             self.metrics.limit(UpstreamLimit::Catalogs);
+        }
+        if learned.news {
+            self.reports.list(&self.name, &judgement.verdict.tools, self.leaves_out(), |kind| {
+                self.metrics.schema_finding(kind);
+            });
         }
         Sift { verdict: judgement.verdict.clone(), base: tools.start, drop: self.leaves_out() }
     }
