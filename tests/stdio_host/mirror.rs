@@ -51,10 +51,10 @@ async fn d78_the_headers_are_made_of_the_arguments() {
         assert_eq!(found, expected, "{arguments}");
     }
     assert_eq!(up.posts("tools/list").len(), 1, "read once, as nobody had asked for it");
-    // C67: an invalid annotation makes no header.
+    // C67: an invalid annotation makes no header, and the tool is not called.
     host.say(&ask("2", "bad", r#"{"a":"x"}"#)).await;
-    text(&host.answer("2").await);
-    assert!(last(&up).await.is_empty());
+    assert_eq!(host.answer("2").await["error"]["code"], -32602);
+    assert_eq!(up.posts("tools/call").len(), 5);
     // What the host sent is what the server got.
     assert!(up.posts("tools/call")[0].text().contains(r#"{"region":"us-west1","n":42,"plain":"x"}"#));
 }

@@ -147,7 +147,7 @@ fn d78_c67_tools_with_invalid_annotations_are_left_out() {
         (r#"{"type":["string","null"],"x-mcp-header":"A"}"#, FindingKind::HeaderType),
         (r#"{"type":"object","x-mcp-header":"A"}"#, FindingKind::HeaderType),
         (r#"{"x-mcp-header":"A"}"#, FindingKind::HeaderType),
-        (r##"{"$ref":"#/$defs/a","x-mcp-header":"A"}"##, FindingKind::HeaderType),
+        (r##"{"$ref":"#","x-mcp-header":"A"}"##, FindingKind::HeaderType),
         (r#"{"type":"string","x-mcp-header":""}"#, FindingKind::HeaderName),
         (r#"{"type":"string","x-mcp-header":"A B"}"#, FindingKind::HeaderName),
         (r#"{"type":"string","x-mcp-header":"X\r\nEvil: 1"}"#, FindingKind::HeaderName),
