@@ -234,7 +234,7 @@ pub(crate) fn toml(cell: Cell, front: &str, lines: &str, schema: &str) -> String
         Transport::Http | Transport::Stdio => "",
     };
     // Unoptimized on a busy machine nothing is as quick as it is to be.
-    let time = if schema.contains("time =") { "" } else { "time = \"10s\"" };
+    let time = if schema.contains("time =") { "" } else { "time = \"1s\"" };
     format!("{front}\n[upstream.up]\n{target}\n{sse_path}\n{lines}\n[upstream.up.schema]\n{time}\n{schema}\n")
 }
 
