@@ -321,7 +321,7 @@ pub(crate) fn tool_with_output(name: &str, schema: &str, output: &str) -> String
 /// A tool that nothing is wrong with, written so that every reader who writes it anew shows.
 pub(crate) fn good(name: &str) -> String {
     format!(
-        r#"{{ "description":"\u00fc \/ \"q\"" ,"name" : "{name}","x-own":{{"a":[1.50,-0,1E2]}}, "inputSchema" :{{"type":"object" , "properties":{{"z":{{"type":"number","maximum":2.50 }},"a":{{}},"t":true}},"additionalProperties":{{}} }} }}"#
+        r#"{{ "description":"\u00fc \/ \"q\"" ,"name" : "{name}","x-own":{{"a":[1.50,-0,1E2]}}, "inputSchema" :{{"type":"object" , "properties":{{"z":{{"type":"number","maximum":2.50 }},"a":{{}},"t":{{"items":true,"not":false}}}},"additionalProperties":{{}} }} }}"#
     )
 }
 
