@@ -170,7 +170,19 @@ async fn a14_1_arrays_that_the_proxy_takes_apart() {
         stage.party.send_array(&[call("3", "out"), call("4", "g0")]).await;
         let refused = stage.party.ear.answer("3").await;
         assert_eq!(refused.message["error"]["code"], -32602, "{cell:?}: {}", refused.raw);
-        assert!(stage.party.ear.answer("4").await.message.get("result").is_some(), "{cell:?}");
-        assert_eq!(stage.calls(), 1, "{cell:?}");
+        let other = stage.party.ear.answer("4").await;
+        match server {
+            Era::Modern => {
+                assert!(other.message.get("result").is_some(), "{cell:?}: {}", other.raw);
+                assert_eq!(stage.calls(), 1, "{cell:?}");
+            }
+            // Between like pairs an array is one message, and nothing of it is sent.
+            Era::Legacy(_) => {
+                assert_eq!(other.message["error"]["code"], -32602, "{cell:?}: {}", other.raw);
+                let words = other.message["error"]["message"].as_str().unwrap();
+                assert!(words.contains("not sent"), "{cell:?}: {words}");
+                assert_eq!(stage.calls(), 0, "{cell:?}");
+            }
+        }
     }
 }

@@ -16,6 +16,7 @@ mod case;
 mod changes;
 mod crowd;
 mod dialects;
+mod disguises;
 mod documents;
 mod forms;
 mod headers;
