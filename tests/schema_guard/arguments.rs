@@ -202,7 +202,7 @@ async fn d68_a_check_is_bounded() {
         let began = std::time::Instant::now();
         stage.call("t", &format!(r#"{{"a":{value}}}"#)).await;
         assert!(began.elapsed().as_secs() < 10, "{pair:?}: {:?}", began.elapsed());
-        // Whether it fits can be told or not.
+        // That it does not fit is soon known, unless the machine is busy; where it does not would take ages to tell.
         let (refused, unchecked) = (checks(&stage, "refused"), checks(&stage, "unchecked"));
         assert_eq!(refused + unchecked, 1.0, "{pair:?}");
         assert_eq!(stage.calls() as f64, unchecked, "{pair:?}");
@@ -251,4 +251,47 @@ async fn enforce_without_a_list_that_was_read() {
         stage.passes("t", r#"{"n":1}"#).await;
         assert_eq!(stage.up.posts("tools/list").len(), 1, "{client:?}: once");
     }
+}
+
+/// A legacy server's list is read in the call's own session, all of its pages, and once for all who wait.
+#[tokio::test(start_paused = true)]
+async fn enforce_reads_a_legacy_servers_list_first() {
+    let cell = Cell::http((Era::Modern, crate::stage::LATEST));
+    let stage = Stage::set(cell, &good("g0"), "arguments = \"enforce\"").await;
+    stage.tools.pages(&[&good("g0"), &tool("t", SCHEMA)]);
+    let (one, other, fits) =
+        tokio::join!(stage.call("t", r#"{"n":"x"}"#), stage.call("t", "{}"), stage.call("t", r#"{"n":1}"#));
+    assert!(words(&one).contains("/n"), "{}", one.raw);
+    assert!(words(&other).contains("\"n\""), "{}", other.raw);
+    assert_eq!(fits.message["result"]["content"][0]["text"], "done", "{}", fits.raw);
+    assert_eq!((stage.calls(), stage.up.posts("tools/list").len()), (1, 2), "two pages");
+    assert_eq!((checks(&stage, "refused"), checks(&stage, "fits")), (2.0, 1.0));
+    // What is on no list may be called, and the list is not read again for each call.
+    for _ in 0..3 {
+        stage.passes("none", "{}").await;
+    }
+    assert_eq!(stage.up.posts("tools/list").len(), 2);
+    assert_eq!(checks(&stage, "unknown_tool"), 3.0);
+}
+
+/// A list that cannot be had is no reason to refuse a call; a bad tool is refused as if its list had been seen.
+#[tokio::test(start_paused = true)]
+async fn enforce_before_a_list_that_is_bad() {
+    let out = tool("out", r#"{"type":"object","properties":{"a":{"$ref":"https://canary.test/x"}}}"#);
+    for pair in PAIRS.into_iter().filter(|pair| *pair != (crate::stage::LATEST, crate::stage::LATEST)) {
+        let stage = Stage::set(Cell::http(pair), &out, "arguments = \"enforce\"").await;
+        stage.refused("out").await;
+        let stage = Stage::set(Cell::http(pair), "7,nonsense", "arguments = \"enforce\"").await;
+        stage.passes("t", "{}").await;
+        assert_eq!(checks(&stage, "unknown_tool"), 1.0, "{pair:?}");
+    }
+    // A legacy client's own session is its own: nothing is asked in it that it has not asked.
+    let stage = Stage::set(
+        Cell::http((crate::stage::LATEST, crate::stage::LATEST)),
+        &tool("t", SCHEMA),
+        "arguments = \"enforce\"",
+    )
+    .await;
+    stage.passes("t", "{}").await;
+    assert_eq!((stage.up.posts("tools/list").len(), checks(&stage, "unknown_tool")), (0, 1.0));
 }
