@@ -1,4 +1,4 @@
-//! What the proxy costs: `cargo bench --bench relay`, or `-- memory`, `-- large`, `-- start`, `-- all`.
+//! What the proxy costs: `cargo bench --bench relay`, or `-- memory`, `-- large`, `-- start`, `-- guard`, `-- all`.
 //!
 //! Owns the command line. Everything runs on loopback, bounded in time and count: load comes from this process, the
 //! server and the bare relay are this program again in processes of their own, so that each one's CPU is its own.
@@ -8,6 +8,7 @@
 
 mod bare;
 mod child;
+mod guard;
 mod http1;
 mod load;
 mod memory;
@@ -42,13 +43,16 @@ fn main() -> io::Result<()> {
                 plan.span =
                     number().map_or(plan.span, |span| Duration::from_millis(span.clamp(50, 10_000).into()));
             }
-            "speed" | "memory" | "large" | "start" | "all" => parts.push(argument),
+            "speed" | "memory" | "large" | "start" | "guard" | "all" => parts.push(argument),
             _ => plan.only.push(argument),
         }
     }
     let wants = |part: &str| {
         parts.iter().any(|wanted| wanted == part || wanted == "all") || part == "speed" && parts.is_empty()
     };
+    if wants("guard") {
+        guard::run()?;
+    }
     let folder = tempfile::tempdir()?;
     open_to_all(folder.path())?;
     one_thread()?.block_on(async {
