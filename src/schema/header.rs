@@ -10,7 +10,7 @@ use super::walk::{Place, Way, walk};
 use crate::wire::headers::MCP_PARAM_PREFIX;
 use crate::wire::json::{Object, once};
 use crate::wire::jsonrpc::string;
-use hyper::header::HeaderName;
+use http::HeaderName;
 use memchr::memmem;
 use std::collections::HashSet;
 

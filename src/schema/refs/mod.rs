@@ -143,7 +143,7 @@ impl<'a> Walk<'a> {
     /// To be called for every schema and reference: looks at the clock now and then.
     fn step(&mut self) -> Result<(), Stop> {
         self.steps = self.steps.wrapping_add(1);
-        if self.steps % 64 == 0 && self.started.elapsed() > self.rules.bounds.time {
+        if self.steps.is_multiple_of(64) && self.started.elapsed() > self.rules.bounds.time {
             return Err(Stop::at_root(Kind::Time, String::new()));
         }
         Ok(())

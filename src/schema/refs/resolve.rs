@@ -48,10 +48,10 @@ impl Walk<'_> {
                 return Ok(());
             }
             // A document that was reached later may hold what was not found before.
-            for number in 0..targets.len() {
-                if let Target::External { .. } = targets[number] {
+            for (number, target) in targets.iter_mut().enumerate() {
+                if let Target::External { .. } = target {
                     self.step()?;
-                    targets[number] = self.target(self.schemas.references[number])?;
+                    *target = self.target(self.schemas.references[number])?;
                 }
             }
             if self.schemas.references.len() == targets.len() && self.supplied.len() == supplied {
@@ -151,9 +151,8 @@ impl Walk<'_> {
 
     /// The outcomes, and the findings that follow from them.
     fn tell(&mut self, targets: &[Target]) {
-        for number in 0..targets.len() {
+        for (number, target) in targets.iter().copied().enumerate() {
             let Refers { keyword, schema, dynamic } = self.schemas.references[number];
-            let target = targets[number];
             let known = self.is_judged(schema);
             let word = self.tree.string(keyword).map_or_else(|| self.raw(keyword), |word| word.into_owned());
             let outcome = match target {
