@@ -37,8 +37,11 @@ const NEEDS_A_DOCUMENT: [(&str, &str); 9] = [
     ("draft2020-12/dynamicRef.json", "$ref to $dynamicRef finds detached $dynamicAnchor"),
 ];
 
-/// The one group about references whose schema has none: what looks like one is in an `enum`.
-const NO_REFERENCE: &str = "naive replacement of $ref with its destination is not correct";
+/// Groups about references whose schemas have none: what looks like one is a property's name, or stands in an `enum`.
+const NO_REFERENCE: [&str; 2] = [
+    "property named $ref that is not a reference",
+    "naive replacement of $ref with its destination is not correct",
+];
 
 /// What differs from the suite, and why. Nothing does.
 const DEVIATIONS: [(&str, &str, &str); 0] = [];
@@ -133,7 +136,7 @@ fn c64_every_reference_of_the_suite_resolves_as_its_dialect_says() {
         }
         let about_references = ["/ref.json", "Ref.json", "/anchor.json", "/refRemote.json"];
         let is_about = about_references.iter().any(|end| group.file.ends_with(end));
-        if is_about && walked.references.is_empty() && group.description != NO_REFERENCE {
+        if is_about && walked.references.is_empty() && !NO_REFERENCE.contains(&group.description.as_str()) {
             wrong.push(format!("{}: no reference seen", group.name()));
         }
         for reference in &walked.references {
