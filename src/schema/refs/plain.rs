@@ -26,6 +26,9 @@ impl Walk<'_> {
         else {
             return false;
         };
+        if self.schemas.schema(root).is_none() {
+            return false;
+        }
         // Neither other dialects, nor halves of surrogate pairs, which not every reader can read.
         if !self.schemas.is_one_resource() || memmem::find(self.tree.raw(root), b"\\u").is_some() {
             return false;

@@ -1,21 +1,26 @@
 //! The schema guard's judgement of any schema: no panic, nothing without bound, and what it finds is there.
 //!
 //! The input is a JSON text as it stands, or makes one out of keywords that bear on references, so that few inputs are wasted on
-//! schemas that refer to nothing. serde_json is the second opinion on what JSON pointers lead to.
+//! schemas that refer to nothing. serde_json is the second opinion on what JSON pointers lead to, and the meta-schemas on what is
+//! plainly valid.
 
 #![no_main]
 
 use bytes::Bytes;
+use jsonschema::{Draft, Validator};
 use libfuzzer_sys::fuzz_target;
 use mcp_janus_fuzz::schema::refs::{Outcome, Walked, walk};
 use mcp_janus_fuzz::schema::{Bounds, Dialect, Documents, Finding, Kind, Rules, Speaker, Weight, list};
 use mcp_janus_fuzz::wire::json::{Cursor, Limits, Mark, ScanFault, Scanner, Span, compact};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::sync::OnceLock;
 use std::time::Duration;
+
+static META: [OnceLock<Validator>; 3] = [const { OnceLock::new() }; 3];
 
 const LIMITS: Limits = Limits { nesting: 64, members: usize::MAX };
 
-const KEYS: [&str; 32] = [
+const KEYS: [&str; 48] = [
     "$ref",
     "$ref",
     "$ref",
@@ -48,9 +53,25 @@ const KEYS: [&str; 32] = [
     "a/b",
     r"m~n",
     r"\u0024ref",
+    "type",
+    "type",
+    "required",
+    "required",
+    "description",
+    "pattern",
+    "minimum",
+    "minLength",
+    "uniqueItems",
+    "additionalProperties",
+    "patternProperties",
+    "prefixItems",
+    "then",
+    "contains",
+    "title",
+    "$comment",
 ];
 
-const STRINGS: [&str; 32] = [
+const STRINGS: [&str; 36] = [
     "#",
     "",
     "#/$defs/a",
@@ -83,6 +104,10 @@ const STRINGS: [&str; 32] = [
     "https://json-schema.org/draft/2019-09/schema",
     "%zz#%41",
     r"\ud800",
+    "object",
+    "string",
+    "null",
+    "(",
 ];
 
 fuzz_target!(|input: &[u8]| {
@@ -114,6 +139,7 @@ fuzz_target!(|input: &[u8]| {
     if !walked.findings.iter().any(|finding| finding.kind == Kind::Bytes) {
         assert_eq!(walked, again);
     }
+    plain(span.of(text), &walked);
     tools(span.of(text), &rules);
 });
 
@@ -161,7 +187,7 @@ fn make(input: &[u8]) -> String {
                 open.push(false);
             }
             byte if byte >= 10 => text += &format!("\"{}\"", STRINGS[usize::from(byte) % STRINGS.len()]),
-            byte => text += ["true", "false", "1", "null", "-1e400"][usize::from(byte) % 5],
+            byte => text += ["true", "false", "1", "null", "-1e400", "-1.5"][usize::from(byte) % 6],
         }
     }
 }
@@ -211,6 +237,29 @@ fn names(text: &[u8]) -> usize {
     });
     assert_eq!(read, Ok(()));
     names
+}
+
+/// What is plainly valid is valid by the meta-schema.
+fn plain(schema: &[u8], walked: &Walked) {
+    let Some(dialect) = walked.dialect.filter(|_| walked.plain) else {
+        assert!(!walked.plain, "of an unknown dialect");
+        return;
+    };
+    let (validator, draft) = match dialect {
+        Dialect::Draft4 | Dialect::Draft6 => panic!("{dialect:?} is never plain"),
+        Dialect::Draft7 => (&META[0], Draft::Draft7),
+        Dialect::Draft2019 => (&META[1], Draft::Draft201909),
+        Dialect::Draft2020 => (&META[2], Draft::Draft202012),
+    };
+    let validator = validator.get_or_init(|| {
+        let schema = json!({"$schema": dialect.uri(), "$ref": dialect.uri()});
+        let options = jsonschema::options().with_draft(draft).should_validate_formats(false);
+        options.build(&schema).expect("the library knows its meta-schemas")
+    });
+    let value: Value = serde_json::from_slice(schema).expect("every reader can read it");
+    if let Err(error) = validator.validate(&value) {
+        panic!("{error} at {} in {}", error.instance_path(), schema.escape_ascii());
+    }
 }
 
 /// Findings that end a walk.
