@@ -192,3 +192,75 @@ fn findings_of_one_tool_are_bounded() {
     assert!(tool.findings.len() <= 32 && tool.findings.iter().all(|finding| finding.tool.len() == 128));
     assert!(tool.findings.iter().any(|finding| finding.kind == Kind::NotASchema));
 }
+
+/// C62, D67: in every place of a tool that a reference can stand; the tools beside it are as good as ever.
+#[test]
+fn c62_references_that_lead_out_make_the_tool_bad() {
+    let tool = |schemas: &str| format!(r#"{{"name":"a",{schemas}}}"#);
+    for uri in [
+        "http://127.0.0.1:9/x.json",
+        "https://evil.example/x.json",
+        "HTTP://127.0.0.1:9/x.json",
+        "//host/x",
+        "other.json#/a",
+        "file:///etc/passwd",
+        "data:application/json,{}",
+    ] {
+        for (schema, at) in [
+            (format!(r#"{{"type":"object","properties":{{"p":{{"$ref":"{uri}"}}}}}}"#), "/properties/p/$ref"),
+            (
+                format!(r#"{{"type":"object","$defs":{{"never used":{{"$ref":"{uri}"}}}}}}"#),
+                "/$defs/never used/$ref",
+            ),
+            (
+                format!(r#"{{"type":"object","allOf":[{{}},{{"$dynamicRef":"{uri}"}}]}}"#),
+                "/allOf/1/$dynamicRef",
+            ),
+        ] {
+            for speaker in [Speaker::Modern, LATEST] {
+                let external = |root: &str| vec![(format!("{root}{at}"), Kind::External)];
+                let input = tool(&format!(r#""inputSchema":{schema}"#));
+                assert_eq!(found(&input, speaker), (Shape::Sound, external("/inputSchema")), "{input}");
+                let output = tool(&format!(r#""inputSchema":{{"type":"object"}},"outputSchema":{schema}"#));
+                assert_eq!(found(&output, speaker), (Shape::Sound, external("/outputSchema")), "{output}");
+            }
+        }
+        // Data, a name, and what a schema calls itself lead nowhere.
+        for inside in [
+            format!(r#""default":{{"$ref":"{uri}"}},"examples":[{{"$ref":"{uri}"}}]"#),
+            format!(r#""properties":{{"p":{{"const":{{"$ref":"{uri}"}},"enum":[{{"$ref":"{uri}"}}]}}}}"#),
+            r#""properties":{"$ref":{"type":"string"}},"required":["$ref"]"#.to_owned(),
+        ] {
+            let tool = tool(&format!(r#""inputSchema":{{"type":"object",{inside}}}"#));
+            assert_eq!(found(&tool, Speaker::Modern), (Shape::Sound, vec![]), "{tool}");
+        }
+    }
+    let unknown = tool(r#""inputSchema":{"type":"object","$schema":"http://127.0.0.1:9/dialect"}"#);
+    let note = vec![("/inputSchema/$schema".to_owned(), Kind::UnknownDialect)];
+    assert_eq!(found(&unknown, Speaker::Modern), (Shape::Sound, note));
+    let named = tool(
+        r##""inputSchema":{"type":"object","$id":"http://127.0.0.1:9/a","properties":{"p":{"$ref":"#"}}}"##,
+    );
+    assert_eq!(found(&named, Speaker::Modern), (Shape::Sound, vec![]));
+}
+
+/// D68: time and memory go with the length of the list, whatever is nested in it.
+#[test]
+fn d68_deep_schemas_cost_no_more_than_their_bytes() {
+    for depth in [10_000, 50_000] {
+        for (open, close) in [
+            (r#"{"allOf":["#, "]}"),
+            (r#"{"properties":{"x-mcp-header":"#, "}}"),
+            (r#"{"type":"string","x-mcp-header":"A","properties":{"a":"#, "}}"),
+            (r#"{"$id":"urn:a","$schema":"http://json-schema.org/draft-07/schema#","not":"#, "}"),
+        ] {
+            let (open, close) = (open.repeat(depth), close.repeat(depth));
+            let tool = format!(r#"{{"name":"a","inputSchema":{{"type":"object","not":{open}{{}}{close}}}}}"#);
+            let (shape, findings) = found(&tool, Speaker::Modern);
+            assert_eq!(shape, Shape::Sound);
+            let first = findings.first().map(|(_, kind)| *kind);
+            assert!(matches!(first, Some(Kind::Depth | Kind::Bytes)), "{first:?}");
+            assert!(findings.iter().all(|(at, _)| at.len() < 2000));
+        }
+    }
+}
