@@ -3,10 +3,10 @@
 //! PURE: bytes in, findings out; no clock but the one that bounds it, no I/O of any kind. Nothing that a schema names is ever
 //! fetched: there is nothing in here that could. Owns the dialects (`dialect`), where schemas stand in a schema (`walk`, and
 //! `places` by dialect), every reference and what it resolves to by the rules of its dialect (`refs`), documents that the
-//! operator supplies (`documents`), the meta-schemas (`meta`), the verdict on one schema (`judge`), the annotations of a tool that headers repeat (`header`), the
-//! verdict on one tool (`tool`) and on a list of them (`list`), on a form (`form`), and checking a value against a schema
-//! (`validate`). Does not own what is done about a finding: policy, log, metrics and what is remembered are
-//! `upstream::guard`'s; edits are `translate`'s.
+//! operator supplies (`documents`), the meta-schemas (`meta`), the verdict on one schema (`judge`), the annotations of a tool
+//! that headers repeat (`header`), the verdict on one tool (`tool`) and on a list of them (`list`), on a form (`form`), and
+//! checking a value against a schema (`validate`). Does not own what is done about a finding: policy, log, metrics and what is
+//! remembered are `upstream::guard`'s; edits are `translate`'s.
 //! Rules: A5.3, A5.4, A5.10, B6.8; cases C62, C64, C65, C67; vectors D56, D65, D67, D68, D78; spec 2026-07-28 basic/index,
 //! "JSON Schema Usage" and "Composition-Keyword Resource Use".
 
