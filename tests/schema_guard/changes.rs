@@ -63,6 +63,12 @@ async fn a_finding_is_told_once_for_each_change() {
             stage.listed().await;
         }
         assert_eq!((told(), stage.found("dangling_ref")), (2, 1.0), "{pair:?}: {:?}", log.with(&[&name]));
+        // The first again, which is a change.
+        stage.tools.set(&format!("{},{}", good("g1"), bad(&name)));
+        for _ in 0..3 {
+            stage.listed().await;
+        }
+        assert_eq!((told(), stage.found("external_ref")), (3, 2.0), "{pair:?}: {:?}", log.with(&[&name]));
     }
 }
 
