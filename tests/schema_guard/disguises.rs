@@ -129,7 +129,7 @@ async fn encodings_of_text() {
         }),
         disguise("no UTF-8", 200, &json, |text| {
             let at = text.find("canary").unwrap();
-            [text[..at].as_bytes(), b"\xff", text[at..].as_bytes()].concat()
+            [&text.as_bytes()[..at], b"\xff", &text.as_bytes()[at..]].concat()
         }),
         disguise("white space before it", 200, &json, |text| format!(" \r\n\t{text}\n").into_bytes()),
         disguise("something behind it", 200, &json, |text| format!("{text} x").into_bytes()),
@@ -206,7 +206,7 @@ async fn framings_of_events() {
         disguise("white space in the data", 200, &events, |text| format!("data: \t{text} \n\n").into_bytes()),
         disguise("no UTF-8", 200, &events, |text| {
             let at = text.find("canary").unwrap();
-            [b"data: ", text[..at].as_bytes(), b"\xff", text[at..].as_bytes(), b"\n\n"].concat()
+            [b"data: ", &text.as_bytes()[..at], b"\xff", &text.as_bytes()[at..], b"\n\n"].concat()
         }),
     ])
     .await;
