@@ -17,7 +17,7 @@ use crate::exchange::Principal;
 use crate::schema::finding::short;
 use crate::schema::sift::Sift;
 use crate::schema::tool::Judged;
-use crate::schema::{Bounds, Documents, Finding, Rules, Speaker, Weight, form, list};
+use crate::schema::{Bounds, Documents, Finding, Kind, Rules, Speaker, Weight, form, list};
 use crate::telemetry::metrics::{CallValue, ListVerdict, UpstreamLimit, UpstreamMetrics};
 use crate::wire::json::{Object, Span, UNBOUNDED, object, once};
 use crate::wire::jsonrpc::{Request, string};
@@ -134,7 +134,11 @@ impl Guard {
         let judgement = found.unwrap_or_else(|| {
             let verdict = list::judge(array, Span::new(0, array.len()), &self.rules(speaker));
             let judgement = Arc::new(Judgement::new(speaker, array, verdict, &self.metrics));
-            self.verdicts.keep(&judgement);
+            // That it took too long may be the machine's fault: it is judged anew when it comes again.
+            let findings = judgement.verdict.tools.iter().flat_map(|judged| &judged.findings);
+            if findings.into_iter().all(|finding| finding.kind != Kind::Time) {
+                self.verdicts.keep(&judgement);
+            }
             judgement
         });
         let learned = self.known.learn(scope, &judgement, page);
@@ -200,11 +204,14 @@ impl Guard {
             return Ok(());
         };
         for member in &all.members {
-            let params = object(text, member.value, UNBOUNDED)
-                .and_then(|entry| object(text, entry.first(text, "params")?, UNBOUNDED));
-            if let Some(schema) = params.and_then(|params| params.first(text, "requestedSchema")) {
-                let name = member.name(text).unwrap_or_default();
-                self.form(Speaker::Modern, text, schema, &name)?;
+            // Two of one name could be taken for either by two readers, so each is judged.
+            let Some(entry) = object(text, member.value, UNBOUNDED) else { continue };
+            let params = entry.members.iter().filter(|member| member.is(text, "params"));
+            for params in params.filter_map(|member| object(text, member.value, UNBOUNDED)) {
+                for schema in params.members.iter().filter(|member| member.is(text, "requestedSchema")) {
+                    let name = member.name(text).unwrap_or_default();
+                    self.form(Speaker::Modern, text, schema.value, &name)?;
+                }
             }
         }
         Ok(())
