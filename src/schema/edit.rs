@@ -12,7 +12,7 @@ use crate::wire::json::{Span, Splice, UNBOUNDED, object};
 use bytes::Bytes;
 
 /// What a root that says nothing of its instance gets (A5.3).
-const OBJECT_ROOT: &str = "\"type\":\"object\"";
+pub(crate) const OBJECT_ROOT: &str = "\"type\":\"object\"";
 
 /// Edits the list in `text` that the sift is of.
 pub fn list(splice: &mut Splice<'_>, text: &[u8], sift: &Sift) {

@@ -1,3 +1,5 @@
+//! Lists as readers of the same era are to see them, by rule, vector or case id.
+
 use super::*;
 use crate::schema::Finding;
 use crate::schema::list::Verdict;
@@ -18,7 +20,6 @@ fn sift(text: &[u8], tools: Span, found: &[(Shape, Option<Kind>)], drop: bool) -
             findings: kind.iter().map(|kind| Finding::new("t", "", *kind, "")).collect(),
             undeclared: [None, None],
             dialects: [None, None],
-            again: false,
             headers_invalid: false,
             span: relative(*span),
             input: schema("inputSchema"),

@@ -97,9 +97,10 @@ kinds! {
     HeaderType "header_type" Bad "x-mcp-header on a parameter that is no integer, string or boolean" "annotate a parameter of a primitive type";
     HeaderTwice "header_twice" Bad "two parameters have the same x-mcp-header" "give each its own name; upper and lower case are the same";
     TooManyHeaders "too_many_headers" Bad "more than 128 parameters have an x-mcp-header" "annotate fewer parameters";
+    TooManyTools "too_many_tools" Bad "more than 65536 entries in one list; the others are not looked at" "list tools in pages";
     NameTwice "name_twice" Note "another tool of the list has the same name" "give each tool its own name";
     NeedsTask "needs_task" Note "calls of it fail: it asks for tasks (execution.taskSupport), which are not bridged" "make tasks optional at the server";
-    Unreadable "unreadable" Note "holds a text or a number that the validator cannot read; not checked against a meta-schema" "leave out numbers beyond 64-bit floats and lone surrogates";
+    Unreadable "unreadable" Note "holds a text or a number that the validator cannot read; no value is checked against the schema" "leave out numbers beyond 64-bit floats and lone surrogates";
 }
 
 /// Characters of a peer's word in a finding.

@@ -8,8 +8,8 @@
 use super::finding::{Finding, Kind};
 use super::pointer;
 use super::walk::{Place, walk};
-use super::{Dialect, Rules, meta, refs};
-use crate::wire::json::{Object, Span, UNBOUNDED, object, once};
+use super::{Dialect, Rules, meta, readable, refs};
+use crate::wire::json::{Span, UNBOUNDED, object, once};
 use crate::wire::jsonrpc::string;
 use memchr::memmem;
 use serde_json::Value;
@@ -39,13 +39,14 @@ pub(super) fn judge(text: &[u8], span: Span, rules: &Rules<'_>) -> Judgement {
     else {
         return judgement;
     };
-    let parts = match parts(text, span, dialect) {
+    let (parts, odd) = match parts(text, span, dialect) {
         Ok(parts) => parts,
         Err(why) => {
             judgement.findings.push(Finding::new("", "", Kind::Unreadable, &why));
             return judgement;
         }
     };
+    judgement.findings.extend(odd.map(|why| Finding::new("", "", Kind::Unreadable, &why)));
     let Some(fault) = parts.iter().find_map(|part| part.fault(text, span)) else { return judgement };
     if !rules.speaker.has_default_dialect()
         && !declares(text, span)
@@ -61,7 +62,7 @@ pub(super) fn judge(text: &[u8], span: Span, rules: &Rules<'_>) -> Judgement {
 }
 
 /// Whether the finding says that there is more than is to be looked at.
-fn is_bound(kind: Kind) -> bool {
+pub(super) fn is_bound(kind: Kind) -> bool {
     matches!(kind, Kind::Depth | Kind::Subschemas | Kind::Bytes | Kind::References | Kind::Time)
 }
 
@@ -104,12 +105,13 @@ impl Part {
     }
 }
 
-/// The parts of the schema, the whole first. `Err`: why the reader cannot read it.
-fn parts(text: &[u8], span: Span, dialect: Dialect) -> Result<Vec<Part>, String> {
+/// The parts of the schema, the whole first, and what in them the reader cannot read as it is. `Err`: why it cannot read it at all.
+fn parts(text: &[u8], span: Span, dialect: Dialect) -> Result<(Vec<Part>, Option<String>), String> {
     let own = own_dialects(text, span);
+    let mut odd = None;
     if own.is_empty() {
-        let schema = value(span.of(text))?;
-        return Ok(vec![Part { start: span.start, schema, own: None, of_root: dialect }]);
+        let schema = value(span.of(text), &mut odd)?;
+        return Ok((vec![Part { start: span.start, schema, own: None, of_root: dialect }], odd));
     }
     let mut parts = Vec::new();
     for (index, piece) in cut(text, span, &own).into_iter().enumerate() {
@@ -119,13 +121,18 @@ fn parts(text: &[u8], span: Span, dialect: Dialect) -> Result<Vec<Part>, String>
             Some(Own { dialect: None, .. }) => continue,
             Some(own) => (own.span.start, own.dialect),
         };
-        parts.push(Part { start, schema: value(&piece)?, own, of_root: dialect });
+        parts.push(Part { start, schema: value(&piece, &mut odd)?, own, of_root: dialect });
     }
-    Ok(parts)
+    Ok((parts, odd))
 }
 
-fn value(text: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(text).map_err(|error| error.to_string())
+/// Where there is something that the reader has no value for, another of its kind is read in its place: what no meta-schema minds
+/// is no way round it. `odd` is why.
+fn value(text: &[u8], odd: &mut Option<String>) -> Result<Value, String> {
+    serde_json::from_slice(text).or_else(|error| {
+        *odd = Some(error.to_string());
+        serde_json::from_slice(&readable::as_readable(text)).map_err(|error| error.to_string())
+    })
 }
 
 /// A resource with a dialect of its own.
@@ -145,13 +152,16 @@ fn own_dialects(text: &[u8], root: Span) -> Vec<Own> {
     }
     walk(text, root, Place::of, |schema, _| {
         let stated = |name: &str| once(schema, text, name).and_then(|span| string(text, span));
-        let is_resource =
-            |schema: &Object| ["$id", "id"].iter().any(|name| once(schema, text, name).is_some());
-        if schema.span != root
-            && is_resource(schema)
-            && let Some(uri) = stated("$schema")
-        {
-            found.push(Own { span: schema.span, dialect: Dialect::parse(&uri) });
+        if schema.span == root {
+            return;
+        }
+        let Some(uri) = stated("$schema") else { return };
+        let dialect = Dialect::parse(&uri);
+        // By the id that its own dialect knows, as the walk over references has it.
+        let id = if dialect == Some(Dialect::Draft4) { "id" } else { "$id" };
+        let alone = dialect.is_some_and(refs::ref_stands_alone) && stated("$ref").is_some();
+        if stated(id).is_some() && !alone {
+            found.push(Own { span: schema.span, dialect });
         }
     });
     found.sort_by_key(|own| own.span.start);

@@ -122,6 +122,11 @@ fn c64_resources_inside_have_their_own_dialects() {
             vec![("/$defs/a/items/1/items", Kind::MetaSchema)],
         ),
         (r#"{"$id":"urn:a","$schema":"urn:unknown","items":5}"#.to_owned(), vec![]),
+        // An id that only draft-04 knows makes no resource.
+        (
+            r#"{"id":"urn:a","$schema":"urn:unknown","items":5}"#.to_owned(),
+            vec![("/$defs/a/items", Kind::MetaSchema)],
+        ),
     ] {
         let schema = whole(&inside);
         let judgement = judged(&schema, Speaker::Modern);
@@ -131,13 +136,21 @@ fn c64_resources_inside_have_their_own_dialects() {
     }
 }
 
-/// What the validator cannot read is not checked, and said.
+/// C62: what the validator cannot read is said, and is no way round the meta-schema.
 #[test]
 fn what_cannot_be_read_is_a_note() {
-    for schema in
-        [r#"{"type":5,"maximum":1e400}"#, r#"{"type":5,"const":"\ud800"}"#, r#"{"type":5,"\udc00":1}"#]
-    {
-        assert_eq!(kinds(&judged(schema, Speaker::Modern)), [("", Kind::Unreadable)], "{schema}");
+    for odd in [r#""maximum":1e400"#, r#""const":"\ud800""#, r#""\udc00":1"#] {
+        let found = |kind| {
+            let judgement = judged(&format!(r#"{{"type":{kind},{odd}}}"#), Speaker::Modern);
+            judgement
+                .findings
+                .iter()
+                .map(|finding| (finding.at.to_string(), finding.kind))
+                .collect::<Vec<_>>()
+        };
+        let note = (String::new(), Kind::Unreadable);
+        assert_eq!(found("\"string\""), std::slice::from_ref(&note), "{odd}");
+        assert_eq!(found("5"), [note, ("/type".to_owned(), Kind::MetaSchema)], "{odd}");
     }
 }
 

@@ -15,11 +15,20 @@ pub struct Verdict {
     pub tools: Vec<Judged>,
 }
 
+/// Entries of one list that are looked at.
+const MOST: usize = 65_536;
+
 /// Judges the array at `tools` of `text`, which was scanned before; anything but an array has no tools.
 pub fn judge(text: &[u8], tools: Span, rules: &Rules<'_>) -> Verdict {
     let mut judged: Vec<Judged> = Vec::new();
+    let mut rest: Option<Span> = None;
     let mut cursor = Cursor::on_prefix(tools.of(text), UNBOUNDED);
     let read = cursor.array(|cursor| {
+        if judged.len() == MOST {
+            let span = cursor.skip()?;
+            rest = Some(Span { start: rest.map_or(span.start, |rest| rest.start), end: span.end });
+            return Ok(());
+        }
         let (mut span, object) = if cursor.peek() == Some(b'{') {
             let mut object = cursor.object(|cursor, _| cursor.skip())?;
             object.shift(tools.start);
@@ -34,23 +43,22 @@ pub fn judge(text: &[u8], tools: Span, rules: &Rules<'_>) -> Verdict {
         Ok(())
     });
     debug_assert!(read.is_ok() || judged.is_empty(), "the text was scanned before");
-    mark_again(&mut judged);
+    names(&mut judged);
+    // All of them as one, which is left out as one.
+    judged.extend(
+        rest.map(|rest| tool::beyond(Span { start: rest.start + tools.start, end: rest.end + tools.start })),
+    );
     Verdict { tools: judged }
 }
 
-/// Of tools of one name the first is meant.
-fn mark_again(tools: &mut [Judged]) {
+/// Says of each tool whether an earlier one of the list has its name.
+fn names(tools: &mut [Judged]) {
     let mut names = HashSet::with_capacity(tools.len());
-    let again: Vec<usize> = tools
-        .iter()
-        .enumerate()
-        .filter_map(|(index, tool)| (!names.insert(tool.name.as_deref()?)).then_some(index))
-        .collect();
-    for index in again {
-        let tool = &mut tools[index];
-        tool.again = true;
-        let name = tool.name.clone().unwrap_or_default();
-        tool.findings.push(Finding::new(&name, "/name", Kind::NameTwice, ""));
+    for tool in tools {
+        let Some(name) = tool.name.clone() else { continue };
+        if let Some(name) = names.replace(name) {
+            tool.findings.push(Finding::new(&name, "/name", Kind::NameTwice, ""));
+        }
     }
 }
 

@@ -21,8 +21,9 @@ fn found(tool: &str, speaker: Speaker) -> (Shape, Vec<(String, Kind)>) {
     let list = format!("[{GOOD},{tool} , {GOOD}]");
     let verdict = judged(&list, speaker);
     let [first, tool, last] = &verdict.tools[..] else { panic!("{list}") };
-    assert_eq!((first.shape, &first.findings[..], first.again), (Shape::Sound, &[][..], false), "{list}");
-    assert_eq!((last.shape, last.is_bad(), last.again), (Shape::Sound, false, true), "{list}");
+    assert_eq!((first.shape, &first.findings[..]), (Shape::Sound, &[][..]), "{list}");
+    let kinds: Vec<_> = last.findings.iter().map(|finding| finding.kind).collect();
+    assert_eq!((last.shape, &kinds[..]), (Shape::Sound, &[Kind::NameTwice][..]), "{list}");
     (tool.shape, tool.findings.iter().map(|finding| (finding.at.to_string(), finding.kind)).collect())
 }
 
@@ -106,7 +107,11 @@ fn c65_tools_of_one_name_are_told_apart_from_the_first() {
     let twice = r#"{"name":"\u0067ood","inputSchema":{"type":"object"}}"#;
     let verdict =
         judged(&format!(r#"[{GOOD},{{"name":"b","inputSchema":{{"type":"object"}}}},{twice},5,5]"#), LATEST);
-    let again: Vec<bool> = verdict.tools.iter().map(|tool| tool.again).collect();
+    let again: Vec<bool> = verdict
+        .tools
+        .iter()
+        .map(|tool| tool.findings.iter().any(|found| found.kind == Kind::NameTwice))
+        .collect();
     assert_eq!(again, [false, false, true, false, false]);
     let [finding] = &verdict.tools[2].findings[..] else { panic!() };
     assert_eq!((&*finding.tool, &*finding.at, finding.kind), ("good", "/name", Kind::NameTwice));
@@ -263,4 +268,19 @@ fn d68_deep_schemas_cost_no_more_than_their_bytes() {
             assert!(findings.iter().all(|(at, _)| at.len() < 2000));
         }
     }
+}
+
+/// Invariant 5: what stands behind more entries than are looked at is left out as one.
+#[test]
+fn inv5_the_entries_of_one_list_are_bounded() {
+    let list = format!("[{GOOD}{}, 7 ]", ",0".repeat(MOST + 10));
+    let verdict = judged(&list, Speaker::Modern);
+    let (last, text) = (verdict.tools.last().unwrap(), format!(r#"{{"tools": {list} }}"#));
+    assert_eq!(
+        (verdict.tools.len(), last.shape, last.findings[0].kind),
+        (MOST + 1, Shape::Unfit, Kind::TooManyTools)
+    );
+    let rest = last.span.of(text.as_bytes());
+    assert!(rest.starts_with(b"0,0") && rest.ends_with(b", 7"));
+    assert_eq!(judged(&format!("[{GOOD}{}]", ",0".repeat(MOST - 1)), Speaker::Modern).tools.len(), MOST);
 }

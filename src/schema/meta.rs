@@ -19,7 +19,8 @@ fn validator(dialect: Dialect) -> Option<Validator> {
     options.build(&schema).ok()
 }
 
-fn draft(dialect: Dialect) -> Draft {
+/// As the library has it.
+pub(super) fn draft(dialect: Dialect) -> Draft {
     match dialect {
         Dialect::Draft4 => Draft::Draft4,
         Dialect::Draft6 => Draft::Draft6,

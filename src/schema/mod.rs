@@ -26,6 +26,7 @@ pub mod walk;
 mod judge;
 mod meta;
 mod pointer;
+mod readable;
 
 pub use dialect::Dialect;
 pub use documents::Documents;

@@ -79,8 +79,8 @@ fn opened(text: &[u8], root: Span, target: u32) -> Vec<Open> {
     open
 }
 
-/// Where the string's closing quote is.
-fn string_end(text: &[u8], mut at: usize) -> usize {
+/// The closing quote of a string, looked for from `at` within it; the end of the text if there is none.
+pub(crate) fn string_end(text: &[u8], mut at: usize) -> usize {
     while let Some(next) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         at += next;
         if text[at] == b'"' {

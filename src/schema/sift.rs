@@ -9,7 +9,7 @@ use crate::wire::json::Span;
 use std::sync::Arc;
 
 /// See the module.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Sift {
     pub verdict: Arc<Verdict>,
     /// Where the array begins in the message.

@@ -6,7 +6,7 @@
 //! Rules: A5.3-A5.5, A5.10, B6.8; cases C62, C64, C65, C67.
 
 use super::finding::short;
-use super::judge::{Judgement, judge as judge_schema};
+use super::judge::{Judgement, is_bound, judge as judge_schema};
 use super::pointer::within;
 use super::{Dialect, Finding, Kind, Rules, Speaker, Weight, header};
 use crate::wire::json::{self, Object, Span, UNBOUNDED, object};
@@ -33,8 +33,6 @@ pub struct Judged {
     pub undeclared: [Option<Dialect>; 2],
     /// The dialects that they are read in; `None`: not known, or no schema.
     pub dialects: [Option<Dialect>; 2],
-    /// An earlier tool of the list has its name.
-    pub again: bool,
     /// Its annotations are such that no header may be built from them (A5.10).
     pub headers_invalid: bool,
     /// Spans in the text that was judged.
@@ -63,18 +61,7 @@ const OUTPUT: &str = "/outputSchema";
 
 /// Judges the tool at `span` of `text`; `tool` is `None` if it is no object.
 pub(super) fn judge(text: &[u8], span: Span, tool: Option<&Object>, rules: &Rules<'_>) -> Judged {
-    let mut judged = Judged {
-        name: None,
-        shape: Shape::Sound,
-        findings: Vec::new(),
-        undeclared: [None; 2],
-        dialects: [None; 2],
-        again: false,
-        headers_invalid: false,
-        span,
-        input: None,
-        output: None,
-    };
+    let mut judged = Judged::new(span);
     let Some(tool) = tool else {
         judged.unfit("", Kind::NoName, span.of(text));
         return judged;
@@ -93,9 +80,30 @@ pub(super) fn judge(text: &[u8], span: Span, tool: Option<&Object>, rules: &Rule
     judged
 }
 
+/// What stands in a list behind more entries than are looked at.
+pub(super) fn beyond(span: Span) -> Judged {
+    let mut judged = Judged::new(span);
+    judged.unfit("", Kind::TooManyTools, b"");
+    judged
+}
+
 const TWICE: &[u8] = b"it occurs twice";
 
 impl Judged {
+    fn new(span: Span) -> Self {
+        Self {
+            name: None,
+            shape: Shape::Sound,
+            findings: Vec::new(),
+            undeclared: [None; 2],
+            dialects: [None; 2],
+            headers_invalid: false,
+            span,
+            input: None,
+            output: None,
+        }
+    }
+
     fn input(&mut self, text: &[u8], tool: &Object, rules: &Rules<'_>) {
         let span = match tool.get(text, "inputSchema") {
             Ok(Some(span)) => span,
@@ -118,9 +126,13 @@ impl Judged {
             Root::Other => self.root(text, &schema, INPUT, Kind::InputRoot),
         }
         self.schema(INPUT, judge_schema(text, span, rules));
-        if rules.speaker == Speaker::Modern
-            && let Err(findings) = header::read(text, &schema)
-        {
+        if rules.speaker != Speaker::Modern {
+            return;
+        }
+        // What is too large to be judged is not read for this either.
+        if self.findings.iter().any(|finding| is_bound(finding.kind)) {
+            self.headers_invalid = true;
+        } else if let Err(findings) = header::read(text, &schema) {
             self.headers_invalid = true;
             self.take(INPUT, findings);
         }

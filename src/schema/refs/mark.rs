@@ -354,9 +354,10 @@ impl Walk<'_> {
 
     /// Takes down the schema's references, and says whether nothing beside one counts.
     fn refer(&mut self, node: Node, head: &Head, mark: &Mark) -> Result<bool, Stop> {
-        let dialect = self.schemas.dialect(mark.resource).unwrap_or(Dialect::DEFAULT);
-        let dynamic = head.dynamic_ref.filter(|_| dialect == Dialect::Draft2020);
-        let recursive = head.recursive_ref.filter(|_| dialect == Dialect::Draft2019);
+        let dialect = self.schemas.dialect(mark.resource);
+        let is = |known| dialect.is_none_or(|dialect| dialect == known);
+        let dynamic = head.dynamic_ref.filter(|_| is(Dialect::Draft2020));
+        let recursive = head.recursive_ref.filter(|_| is(Dialect::Draft2019));
         for (keyword, dynamic) in
             [(head.reference, Dynamic::No), (dynamic, Dynamic::Anchor), (recursive, Dynamic::Recursive)]
         {
@@ -366,20 +367,23 @@ impl Walk<'_> {
         if self.schemas.references.len() > self.rules.bounds.references {
             return Err(Stop::at_root(Kind::References, String::new()));
         }
-        Ok(ref_stands_alone(dialect) && self.is_reference(head.reference))
+        Ok(dialect.is_some_and(ref_stands_alone) && self.is_reference(head.reference))
     }
 
     /// Says of the schema's members which hold schemas. `alone`: its `$ref` is all that counts.
     fn inner_schemas(&mut self, node: Node, mark: &Mark, alone: bool) {
-        let dialect = self.schemas.dialect(mark.resource).unwrap_or(Dialect::DEFAULT);
+        let dialect = self.schemas.dialect(mark.resource);
         for child in self.tree.children(node) {
             let kind = self.tree.kind(child);
             if !matches!(kind, json::Kind::Object | json::Kind::Array | json::Kind::Bool) {
                 continue;
             }
             let Some(name) = self.tree.name(child) else { continue };
-            let place =
-                if alone { places::beside_ref(&name, kind) } else { places::place(dialect, &name, kind) };
+            let place = match dialect {
+                None => places::anywhere(&name, kind),
+                Some(_) if alone => places::beside_ref(&name, kind),
+                Some(dialect) => places::place(dialect, &name, kind),
+            };
             if let Some((role, reach)) = place {
                 let named = mark.named && reach != Reach::Custom;
                 let role = Some(role);

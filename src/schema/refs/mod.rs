@@ -88,9 +88,11 @@ pub fn walk(text: &[u8], root: Span, default: Dialect, rules: &Rules<'_>) -> Wal
     walk.found
 }
 
+pub(super) use places::ref_stands_alone;
+
 /// The normal form of an absolute URI, by which supplied documents are found.
 pub(super) fn normal_uri(uri: &str) -> Option<Box<str>> {
-    uri::Base::join(None, uri::split(uri).0).ok().map(|uri| uri.as_str().into())
+    uri::Base::join(None, uri::split(uri).0).ok().map(|uri| uri.normal())
 }
 
 /// A walk under way.

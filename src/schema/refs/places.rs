@@ -43,6 +43,19 @@ pub(super) fn place(dialect: Dialect, keyword: &str, value: Kind) -> Option<(Pla
     (since <= dialect && dialect <= until).then_some((place, reach))
 }
 
+/// What `keyword` may hold in a dialect that is not known: a schema, wherever no dialect keeps data.
+pub(super) fn anywhere(keyword: &str, value: Kind) -> Option<(Place, Reach)> {
+    if matches!(keyword, "const" | "enum" | "default" | "examples") {
+        return None;
+    }
+    let place = Place::of(keyword, value).or(match value {
+        Kind::Object => Some(Place::Schema),
+        Kind::Array => Some(Place::Array),
+        Kind::String | Kind::Number | Kind::Bool | Kind::Null => None,
+    });
+    Some((place?, Reach::Part))
+}
+
 /// What `keyword` holds beside a `$ref` in a dialect that passes over everything beside it.
 pub(super) fn beside_ref(keyword: &str, value: Kind) -> Option<(Place, Reach)> {
     let place = Place::of(keyword, value)?;
@@ -50,7 +63,7 @@ pub(super) fn beside_ref(keyword: &str, value: Kind) -> Option<(Place, Reach)> {
 }
 
 /// Whether nothing beside a `$ref` counts, and a fragment in an id is an anchor.
-pub(super) fn ref_stands_alone(dialect: Dialect) -> bool {
+pub(in crate::schema) fn ref_stands_alone(dialect: Dialect) -> bool {
     dialect < Dialect::Draft2019
 }
 

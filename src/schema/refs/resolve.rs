@@ -21,10 +21,7 @@ pub(super) enum Target {
     /// A meta-schema, which has no place in the tree.
     MetaSchema,
     Dangling(&'static str),
-    /// `absolute`: there is an URI to fetch it by.
-    External {
-        absolute: bool,
-    },
+    External,
 }
 
 impl Walk<'_> {
@@ -49,7 +46,7 @@ impl Walk<'_> {
             }
             // A document that was reached later may hold what was not found before.
             for (number, target) in targets.iter_mut().enumerate() {
-                if let Target::External { .. } = target {
+                if let Target::External = target {
                     self.step()?;
                     *target = self.target(self.schemas.references[number])?;
                 }
@@ -76,7 +73,7 @@ impl Walk<'_> {
             Err(Unresolved::Opaque) => {
                 return Ok(Target::Dangling("its base URI takes no relative references"));
             }
-            Err(Unresolved::NoUri) => return Ok(Target::External { absolute: uri.contains(':') }),
+            Err(Unresolved::NoUri) => return Ok(Target::External),
         };
         let resource = match self.schemas.by_uri(&uri) {
             Some(resource) => Some(resource),
@@ -86,13 +83,13 @@ impl Walk<'_> {
             Some(resource) if resource == from => self.within(resource, fragment, Outcome::Local),
             Some(resource) => self.within(resource, fragment, Outcome::Embedded),
             None if uri.is_meta_schema() => Ok(Target::MetaSchema),
-            None => Ok(Target::External { absolute: !uri.is_nowhere() }),
+            None => Ok(Target::External),
         }
     }
 
     /// The resource that a supplied document is, if there is one under this URI.
     fn read_document(&mut self, uri: &Base, from: u32, by: Node) -> Result<Option<u32>, Stop> {
-        let Some(text) = self.rules.documents.get(uri.as_str()) else { return Ok(None) };
+        let Some(text) = self.rules.documents.get(&uri.normal()) else { return Ok(None) };
         let span = Span::new(0, text.len());
         let number = self.supplied.len();
         self.supplied.push(Supplied { uri: uri.as_str().into(), by });
@@ -168,10 +165,9 @@ impl Walk<'_> {
                     }
                     Outcome::Dangling
                 }
-                Target::External { absolute } => {
-                    if known || absolute {
-                        self.find(keyword, Kind::External, &word);
-                    }
+                // In an unknown dialect too: a validator that takes it for another would fetch it.
+                Target::External => {
+                    self.find(keyword, Kind::External, &word);
                     Outcome::External
                 }
             };

@@ -245,3 +245,62 @@ fn c62_members_that_occur_twice_are_told() {
     }
     found(r#"{"default":{"a":1,"a":2},"enum":[{"a":1,"a":1}],"x":{"a":1,"a":1}}"#, &[]);
 }
+
+/// C62: validators compare URIs as they are written; what is the same only in another spelling is a thing to fetch for them.
+#[test]
+fn c62_another_spelling_is_another_resource() {
+    let schema = |id: &str, reference: &str| {
+        format!(r#"{{"$id":"{id}","properties":{{"a":{{"$ref":"{reference}"}}}}}}"#)
+    };
+    for (id, reference) in [
+        ("http://LOCALHOST/s", "http://localhost/s"),
+        ("http://localhost/s", "http://localhost/%73"),
+        ("http://localhost/s", "http://localhost/q/../s"),
+        ("http://localhost/s", "http://localhost:80/s"),
+        ("http://localhost/s", "HTTP://localhost/s"),
+    ] {
+        let expected = [format!("/properties/a/$ref external_ref {reference}")];
+        let walked = walk_as(Dialect::Draft2020, &schema(id, reference));
+        assert_eq!(findings(&walked), expected, "{id}");
+    }
+    for (id, reference) in [("http://LOCALHOST/s", "http://LOCALHOST/s"), ("http://localhost/d/s", "../d/s")]
+    {
+        assert_eq!(findings(&walk_as(Dialect::Draft2020, &schema(id, reference))), [""; 0], "{id}");
+    }
+}
+
+/// C62: in a dialect that is not known, a reference may stand anywhere but in data.
+#[test]
+fn c62_a_reference_in_an_unknown_dialect_is_found_wherever_it_stands() {
+    const ODD: &str = r#""$schema":"http://json-schema.org/draft-03/schema#""#;
+    for (at, members) in [
+        ("/extends/$ref", r#""extends":{"$ref":"http://e.example/"}"#),
+        ("/extends/0/$ref", r#""extends":[{"$ref":"http://e.example/"}]"#),
+        ("/type/1/$ref", r#""type":["string",{"$ref":"http://e.example/"}]"#),
+        ("/disallow/0/x/$ref", r#""disallow":[{"x":{"$ref":"http://e.example/"}}]"#),
+        ("/additionalItems/$ref", r#""additionalItems":{"$ref":"http://e.example/"}"#),
+        ("/$recursiveRef", r#""$recursiveRef":"http://e.example/""#),
+        ("/properties/a/$ref", r#""properties":{"a":{"$ref":"http://e.example/"}},"type":"object""#),
+    ] {
+        let walked = walk_as(Dialect::Draft2020, &format!("{{{ODD},{members}}}"));
+        let external: Vec<_> = walked
+            .findings
+            .iter()
+            .filter(|found| found.kind == Kind::External)
+            .map(|found| &*found.at)
+            .collect();
+        assert_eq!(external, [at], "{members}");
+    }
+    for members in [
+        r#""const":{"$ref":"http://e.example/"}"#,
+        r#""enum":[{"$ref":"http://e.example/"}]"#,
+        r#""properties":{"$ref":{"type":"string"}}"#,
+    ] {
+        let walked = walk_as(Dialect::Draft2020, &format!("{{{ODD},{members}}}"));
+        assert!(walked.findings.iter().all(|found| found.kind == Kind::UnknownDialect), "{members}");
+    }
+    // A base that is too odd to be joined changes nothing of it.
+    let walked =
+        walk_as(Dialect::Draft2020, r#"{"$schema":"urn:x","$id":"http://evil/","not":{"$ref":"x%zz"}}"#);
+    assert!(walked.findings.iter().any(|found| found.kind == Kind::External));
+}

@@ -4,9 +4,8 @@
 //! pointers (RFC 6901) down into it and up out of it. Several texts share the vector, so that a place is one number.
 //! Does not know what any member means.
 
-use crate::schema::pointer::step;
+use crate::schema::pointer::{self, step};
 use crate::wire::json::{Kind, Span, unescape};
-use memchr::memchr2;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -294,16 +293,7 @@ fn same_name(text: &[u8], one: &Value, other: &Value) -> bool {
 
 /// Just behind the closing quote of the string that begins at `at`.
 fn string_end(bytes: &[u8], at: usize) -> usize {
-    let mut at = at + 1;
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if bytes[at] == b'"' {
-            return at + 1;
-        }
-        // What is escaped is no closing quote.
-        at += 2;
-    }
-    bytes.len()
+    (pointer::string_end(bytes, at + 1) + 1).min(bytes.len())
 }
 
 fn scalar_end(bytes: &[u8], at: usize) -> usize {

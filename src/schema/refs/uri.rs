@@ -1,7 +1,9 @@
 //! URIs of resources, and references to them (RFC 3986).
 //!
-//! Owns resolving a reference against a base into one normal form, so that two spellings of one URI are one; percent escapes of
-//! fragments; and the URIs of the meta-schemas that every validator brings along. Nothing in here can look a URI up.
+//! Owns resolving a reference against a base; percent escapes of fragments; and the URIs of the meta-schemas that every validator
+//! brings along. Resources are told apart by the text of their URIs, since that is what validators compare: one that is spelt in
+//! another way is a resource to fetch for them. The normal form is for documents that the operator supplies. Nothing in here can
+//! look a URI up.
 
 use crate::schema::Dialect;
 use fluent_uri::{Uri, UriRef};
@@ -14,9 +16,13 @@ const NOWHERE: &str = "json-schema:///";
 /// Bytes of a URI; so a schema of many relative ids below a long one stays small in memory.
 const LONG: usize = 2048;
 
-/// An absolute URI without a fragment, in its normal form.
+/// An absolute URI without a fragment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Base(Uri<String>);
+pub(super) struct Base {
+    uri: Uri<String>,
+    /// As it was written, where it was absolute then; else as it was resolved.
+    text: Box<str>,
+}
 
 /// Why a reference names nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +39,7 @@ impl Base {
         if reference.len() > LONG {
             return Err(Unresolved::NoUri);
         }
+        let written = reference;
         let encoded;
         let reference = match UriRef::parse(reference) {
             Ok(reference) => reference,
@@ -42,23 +49,27 @@ impl Base {
             }
         };
         let resolved = match base {
-            Some(base) => reference.resolve_against(&base.0),
+            Some(base) => reference.resolve_against(&base.uri),
             None => match Uri::parse(NOWHERE) {
                 Ok(nowhere) => reference.resolve_against(&nowhere),
                 Err(_) => return Err(Unresolved::NoUri),
             },
         };
-        let uri = resolved.map_err(|_| Unresolved::Opaque)?.normalize();
-        if uri.as_str().len() > LONG { Err(Unresolved::NoUri) } else { Ok(Base(uri)) }
+        let uri = resolved.map_err(|_| Unresolved::Opaque)?;
+        if uri.as_str().len() > LONG {
+            return Err(Unresolved::NoUri);
+        }
+        let text = if reference.has_scheme() { written } else { uri.as_str() };
+        Ok(Base { text: text.into(), uri })
     }
 
     pub(super) fn as_str(&self) -> &str {
-        self.0.as_str()
+        &self.text
     }
 
-    /// Whether no part of it was given by anyone.
-    pub(super) fn is_nowhere(&self) -> bool {
-        self.as_str().starts_with(NOWHERE)
+    /// In the one form that all spellings of it have.
+    pub(super) fn normal(&self) -> Box<str> {
+        self.uri.normalize().as_str().into()
     }
 
     /// Whether it is the URI of a meta-schema, in the form in which validators know it.
@@ -147,21 +158,23 @@ mod tests {
 
     /// RFC 3986, sections 5.4 and 6.2.
     #[test]
-    fn references_are_resolved_into_one_form() {
+    fn references_are_resolved_and_have_a_normal_form() {
         for (base, reference, uri) in [
             ("http://a/b/c/d;p?q", "g", "http://a/b/c/g"),
             ("http://a/b/c/d;p?q", "../../../g", "http://a/g"),
             ("http://a/b/c/d;p?q", "//g", "http://g"),
             ("http://a/b/c/d;p?q", "?y", "http://a/b/c/d;p?y"),
             ("http://a/b/c/d;p?q", "", "http://a/b/c/d;p?q"),
-            ("", "HTTP://Example.COM:80/%7eA/./b", "http://example.com/~A/b"),
+            ("", "HTTP://Example.COM:80/%7eA/./b", "HTTP://Example.COM:80/%7eA/./b"),
             ("", "other.json", "json-schema:///other.json"),
             ("", "//host/x", "json-schema://host/x"),
-            ("", "URN:example:a", "urn:example:a"),
+            ("", "URN:example:a", "URN:example:a"),
             ("", "a b\\é", "json-schema:///a%20b%5C%C3%A9"),
         ] {
             assert_eq!(join(base, reference).as_deref(), Ok(uri), "{base} {reference}");
         }
+        let normal = Base::join(None, "HTTP://Example.COM:80/%7eA/./b").unwrap().normal();
+        assert_eq!(&*normal, "http://example.com/~A/b");
         assert_eq!(join("urn:example:a", "b"), Err(Unresolved::Opaque));
         assert_eq!(join("", "a:b:c%zz"), Err(Unresolved::NoUri));
         assert_eq!(join("", &"a".repeat(LONG + 1)), Err(Unresolved::NoUri));
@@ -186,6 +199,8 @@ mod tests {
             "https://json-schema.org/draft/2019-09/meta/unevaluated",
             "https://json-schema.org/draft/2020-12/meta/core/x",
             "https://json-schema.org.evil.example/draft/2020-12/schema",
+            "https://JSON-SCHEMA.org/draft/2020-12/schema",
+            "https://json-schema.org:443/draft/2020-12/schema",
             "http://json-schema.org/",
         ] {
             assert!(!known(uri), "{uri}");

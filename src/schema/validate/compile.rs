@@ -4,6 +4,8 @@
 //! that takes time linear in the text first, the other with few steps back where that cannot (look-around); each is compiled by
 //! itself before, so that there is an end to it. Formats are as the dialect has them: annotations from 2019-09 on.
 
+use super::super::meta::draft;
+use super::super::refs::normal_uri;
 use super::super::{Dialect, Documents};
 use super::Compiled;
 use super::measure::Measure;
@@ -78,16 +80,6 @@ fn build(schema: &Value, dialect: Dialect, documents: &Documents, measure: Measu
     Ok((validator, Limits { in_turn: measure.in_turn(), text: patterns.text }))
 }
 
-fn draft(dialect: Dialect) -> Draft {
-    match dialect {
-        Dialect::Draft4 => Draft::Draft4,
-        Dialect::Draft6 => Draft::Draft6,
-        Dialect::Draft7 => Draft::Draft7,
-        Dialect::Draft2019 => Draft::Draft201909,
-        Dialect::Draft2020 => Draft::Draft202012,
-    }
-}
-
 /// The schema's patterns, compiled.
 struct Patterns {
     cache: PatternCache,
@@ -146,8 +138,7 @@ struct Supplied {
 impl Retrieve for Supplied {
     fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn Error + Send + Sync>> {
         let uri = uri.as_str();
-        let uri = uri.strip_suffix('#').unwrap_or(uri);
-        let (_, text) = self.documents.iter().find(|(name, _)| *name == uri).ok_or("not supplied")?;
+        let text = normal_uri(uri).and_then(|uri| self.documents.get(&uri)).ok_or("not supplied")?;
         let document = serde_json::from_slice(text)?;
         self.measure.lock().unwrap_or_else(PoisonError::into_inner).add_document(&document)?;
         Ok(document)

@@ -6,17 +6,18 @@
 
 use super::output::{self, Output};
 use super::result::{ends_in_null, under_id};
+use crate::schema::edit::OBJECT_ROOT;
 use crate::schema::header::{self, Mirrors};
 use crate::schema::sift::Sift;
 use crate::schema::tool::{Judged, Shape};
 use crate::translate::result::{Unreadable, readable};
-use crate::translate::tools::OBJECT_ROOT;
 use crate::wire::json::{Kind, Object, Span, Splice, UNBOUNDED, object, once};
 use crate::wire::jsonrpc::{Body, Id, Response};
 use crate::wire::method::Method;
 use crate::wire::payload::Payload;
 use crate::wire::version::LegacyRevision;
 use bytes::Bytes;
+use std::collections::HashSet;
 
 /// What a call of the tool needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +50,13 @@ pub fn list(
     let last = ends_in_null(text, body);
     let mut splice = under_id(response, body, id, |name| last && name == "nextCursor", String::new());
     let page = Page { text, revision, sift };
-    let stays: Vec<bool> = sift.tools().iter().map(|judged| page.stays(judged)).collect();
+    let mut names = HashSet::new();
+    // Of two tools of one name it cannot be said which a call means.
+    let stays: Vec<bool> = sift
+        .tools()
+        .iter()
+        .map(|judged| page.stays(judged) && names.insert(judged.name.as_deref()))
+        .collect();
     let mut tools = Vec::with_capacity(stays.len());
     for (judged, _) in sift.tools().iter().zip(&stays).filter(|(_, stays)| **stays) {
         tools.extend(page.one(&mut splice, judged));
@@ -73,10 +80,9 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// The proxy would be the one to build headers from its annotations; and of two tools of one name it cannot be said which
-    /// a call means.
+    /// The proxy would be the one to build headers from its annotations.
     fn stays(&self, judged: &Judged) -> bool {
-        self.sift.stays(judged) && !judged.headers_invalid && !judged.again
+        self.sift.stays(judged) && !judged.headers_invalid
     }
 
     /// Edits one that stays.

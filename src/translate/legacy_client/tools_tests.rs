@@ -154,7 +154,7 @@ fn d78_c67_tools_with_invalid_annotations_are_left_out() {
         (r#"{"type":"string","x-mcp-header":"Ü"}"#, FindingKind::HeaderName),
         (r#"{"type":"string","x-mcp-header":5}"#, FindingKind::HeaderName),
         (r#"{"type":"string","x-mcp-header":null}"#, FindingKind::HeaderName),
-        (r#"{"type":"string","x-mcp-header":"A","x-mcp-header":"B"}"#, FindingKind::HeaderName),
+        (r#"{"type":"string","x-mcp-header":"A","x-mcp-header":"B"}"#, FindingKind::Twice),
         (r#"{"type":"array","items":{"type":"string","x-mcp-header":"A"}}"#, FindingKind::HeaderPlace),
         (r#"{"oneOf":[{"type":"string","x-mcp-header":"A"}]}"#, FindingKind::HeaderPlace),
         (
@@ -213,8 +213,7 @@ fn d68_many_tools_and_deep_schemas() {
         format!("{}{inner}{}", format!(r#"{{"{keyword}":["#).repeat(depth), "]}".repeat(depth))
     };
     tools.push(format!(
-        r#"{{"name":"deep","inputSchema":{{"type":"object","allOf":[{}]}},"outputSchema":{}}}"#,
-        deep("allOf", r#"{"a":"mcp-header"}"#),
+        r#"{{"name":"deep","inputSchema":{{"type":"object"}},"outputSchema":{}}}"#,
         deep("anyOf", r##"{"$ref":"#"}"##),
     ));
     tools.push(format!(

@@ -70,7 +70,8 @@ impl Fact {
     /// The same of its `outputSchema`.
     pub(super) fn output(&self) -> Option<(Bytes, Option<Dialect>)> {
         let judged = self.judged()?;
-        Some((self.judgement.text.slice(judged.output?.range()), judged.dialects[1]))
+        let text = self.judgement.text.slice(judged.output?.range());
+        (text != b"null"[..]).then_some((text, judged.dialects[1]))
     }
 }
 
@@ -179,7 +180,6 @@ mod tests {
             findings: Vec::new(),
             undeclared: [None; 2],
             dialects: [None; 2],
-            again: false,
             headers_invalid: false,
             span: Span::default(),
             input: None,

@@ -19,7 +19,7 @@ use crate::schema::sift::Sift;
 use crate::schema::tool::Judged;
 use crate::schema::{Bounds, Documents, Finding, Kind, Rules, Speaker, Weight, form, list};
 use crate::telemetry::metrics::{CallValue, ListVerdict, UpstreamLimit, UpstreamMetrics};
-use crate::wire::json::{Object, Span, UNBOUNDED, object, once};
+use crate::wire::json::{self, Object, Span, UNBOUNDED, object, once};
 use crate::wire::jsonrpc::{Request, string};
 use check::{Checks, Schema};
 use hyper::header::HeaderValue;
@@ -86,12 +86,13 @@ impl Page {
     /// What a result of `tools/list` is, to a request that named a cursor or did not.
     pub fn of(request: &Request, text: &[u8], result: &Object) -> Self {
         let cursor = request.params.body().and_then(|body| body.object.first(&request.text, "cursor"));
-        let is_there = |text: &[u8], span: Option<Span>| span.is_some_and(|span| span.of(text) != b"null");
-        if is_there(&request.text, cursor) || is_there(text, result.first(text, "nextCursor")) {
-            Page::Part
-        } else {
-            Page::Whole
-        }
+        Self::from(cursor.is_some_and(|span| span.of(&request.text) != b"null"), text, result)
+    }
+
+    /// The same; `goes_on`: the request named a cursor.
+    pub fn from(goes_on: bool, text: &[u8], result: &Object) -> Self {
+        let more = result.first(text, "nextCursor").is_some_and(|span| span.of(text) != b"null");
+        if goes_on || more { Page::Part } else { Page::Whole }
     }
 }
 
@@ -153,17 +154,18 @@ impl Guard {
         Sift { verdict: judgement.verdict.clone(), base: tools.start, drop: self.leaves_out() }
     }
 
-    /// [`list`](Self::list) for the answer to a request; `None` if its result has no list of tools.
+    /// [`list`](Self::list) for a result of `tools/list`; `None` if it has no list of tools, or two.
     pub fn listed(
         &self,
         scope: Scope,
         speaker: Speaker,
-        request: &Request,
+        page: Page,
         text: &[u8],
         result: &Object,
     ) -> Option<Sift> {
-        let tools = once(result, text, "tools")?;
-        Some(self.list(scope, speaker, text, tools, Page::of(request, text, result)))
+        let tools = once(result, text, "tools")
+            .filter(|span| json::Kind::of(span.of(text)) == Some(json::Kind::Array))?;
+        Some(self.list(scope, speaker, text, tools, page))
     }
 
     /// Whether bad tools are left out.

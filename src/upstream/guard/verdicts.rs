@@ -6,6 +6,7 @@
 
 use crate::schema::Speaker;
 use crate::schema::list::Verdict;
+use crate::schema::tool::Judged;
 use crate::telemetry::metrics::{HeldBytes, UpstreamMetrics};
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -20,7 +21,7 @@ pub(super) struct Judgement {
     /// The array, a text of its own.
     pub(super) text: Bytes,
     pub(super) verdict: Arc<Verdict>,
-    /// Where in the verdict a tool stands; of two with one name the first.
+    /// Where in the verdict a tool stands; of several with one name the first good one.
     pub(super) by_name: HashMap<Box<str>, usize>,
     /// What keeping it takes, roughly.
     pub(super) bytes: usize,
@@ -52,7 +53,11 @@ impl Judgement {
         let mut by_name = HashMap::with_capacity(verdict.tools.len());
         for (index, judged) in verdict.tools.iter().enumerate() {
             if let Some(name) = &judged.name {
-                by_name.entry(name.clone()).or_insert(index);
+                let place = by_name.entry(name.clone()).or_insert(index);
+                // A bad one costs a good one of its name nothing.
+                if verdict.tools.get(*place).is_some_and(Judged::is_bad) && !judged.is_bad() {
+                    *place = index;
+                }
             }
         }
         let findings = verdict.tools.iter().flat_map(|judged| &judged.findings);

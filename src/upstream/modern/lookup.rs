@@ -16,7 +16,7 @@ use crate::translate::legacy_client::envelope;
 use crate::translate::legacy_client::initialize::Client;
 use crate::translate::legacy_client::notify::Change;
 use crate::translate::legacy_client::tools::{self, Tool};
-use crate::wire::json::{Object, once};
+use crate::wire::json::Object;
 use crate::wire::jsonrpc::{Id, Reply};
 use bytes::Bytes;
 use dashmap::DashMap;
@@ -237,8 +237,9 @@ impl Modern {
 
     /// The guard's verdict on a list; none of its tools stays if it is none.
     pub(super) fn sift(&self, principal: Principal, page: Page, text: &[u8], result: &Object) -> Sift {
-        let tools = once(result, text, "tools").unwrap_or_default();
-        self.shared.guard.list(Scope::of(principal, None), Speaker::Modern, text, tools, page)
+        let scope = Scope::of(principal, None);
+        // What is no list says nothing of the tools, and nothing is forgotten for it.
+        self.shared.guard.listed(scope, Speaker::Modern, page, text, result).unwrap_or_default()
     }
 
     /// The tools of one page, and where the next begins.
@@ -263,8 +264,7 @@ impl Modern {
                 return Err(Fault::bad_gateway(format!("tools/list: {told} ({})", error.code)));
             }
         };
-        let first = cursor.is_none() && body.object.first(&response.text, "nextCursor").is_none();
-        let page = if first { Page::Whole } else { Page::Part };
+        let page = Page::from(cursor.is_some(), &response.text, &body.object);
         let sift = self.sift(principal, page, &response.text, &body.object);
         let listed = tools::list(&response, body, &Id::number(number), client.revision, &sift)
             .map_err(|fault| Fault::bad_gateway(fault.to_string()))?;

@@ -145,10 +145,11 @@ impl Looking {
             let error = |id| jsonrpc::error(Some(id), code::INVALID_PARAMS, NOT_ASKED, None);
             return Look::gone(id.as_ref().map(error).into_iter().collect());
         }
-        // Whose id cannot be told is the answer of the one request whose response it comes in.
-        let mut ids = self.asked.ids();
-        let only = ids.len() == 1;
-        match ids.find(|asked| id.as_ref().map_or(only, |id| id == *asked)) {
+        // Whose id cannot be told is the answer of the one request whose response it comes in; some servers write the id in the
+        // other JSON type (C17).
+        let named = self.asked.ids().find(|asked| id.as_ref() == Some(*asked));
+        let only = || self.asked.ids().next().filter(|_| self.asked.ids().len() == 1);
+        match named.or_else(only) {
             Some(asked) => Look::changed(jsonrpc::error(Some(asked), code::INTERNAL_ERROR, WITHHELD, None)),
             None => Look::gone(Vec::new()),
         }
@@ -194,8 +195,13 @@ impl Looking {
             let info = info.map(|span| text.slice(span.range()));
             return Ok(Look::changed(instead(self.speaker, &request.id, denied, info.as_ref())));
         }
-        let tools = once("tools")?.filter(|span| Kind::of(span.of(text)) == Some(Kind::Array));
-        let Some(tools) = tools else { return Ok(Look::AsItIs) };
+        let tools = once("tools")?;
+        let is_list = |span: &Span| Kind::of(span.of(text)) == Some(Kind::Array);
+        if matches!(asked, Some(What::List { .. })) && !tools.as_ref().is_some_and(is_list) {
+            // Readers that take something else for a list would take it unjudged.
+            return Err(Unreadable { id: id(), asks: false });
+        }
+        let Some(tools) = tools.filter(is_list) else { return Ok(Look::AsItIs) };
         let more = goes_on(text, result);
         if let Some(id) = answer.id
             && FORM.find(text).is_none()

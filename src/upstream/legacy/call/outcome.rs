@@ -4,7 +4,7 @@
 //! own reading the answer (`stream`), nor the words of its translation (`translate`).
 //! Rules: A12.13, A12.22, B11; vector D18.
 
-use super::super::super::guard::Scope;
+use super::super::super::guard::{Page, Scope};
 use super::super::super::reply::Refusal;
 use super::super::gate::{self, Gate};
 use super::Trouble;
@@ -56,8 +56,9 @@ impl Stream<'_> {
                 let info = &initialized.server_info;
                 let scope = Scope::of(call.principal, None);
                 let speaker = Speaker::Legacy(Some(initialized.revision));
+                let page = Page::of(&call.request, &response.text, &body.object);
                 let sift = (method == Method::ToolsList)
-                    .then(|| shared.guard.listed(scope, speaker, &call.request, &response.text, &body.object))
+                    .then(|| shared.guard.listed(scope, speaker, page, &response.text, &body.object))
                     .flatten();
                 let translated =
                     result::to_modern(response, body, method, call.id(), info, sift.as_ref(), shared.limits);
