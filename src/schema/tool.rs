@@ -130,8 +130,9 @@ impl Judged {
             return;
         }
         // What is too large to be judged is not read for this either.
-        if self.findings.iter().any(|finding| is_bound(finding.kind)) {
-            self.headers_invalid = true;
+        let unread = self.findings.iter().any(|finding| is_bound(finding.kind));
+        if unread {
+            self.headers_invalid = header::may_be_annotated(span.of(text));
         } else if let Err(findings) = header::read(text, &schema) {
             self.headers_invalid = true;
             self.take(INPUT, findings);
