@@ -125,7 +125,9 @@ async fn d67_inv4_no_reference_is_followed() {
             let user = stage.user(revision).await;
             let list = user.list("tools/list").await;
             assert!(list["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "good"));
-            user.call("t", r#"{"a":1}"#).await.result().await;
+            let stays = list["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "t");
+            assert!(!stays, "{target}");
+            assert_eq!(user.call("t", r#"{"a":1}"#).await.code().await, -32602, "{target}");
         }
         assert!(
             stage.net.dialled().iter().all(|dialled| dialled == "up.test:80"),

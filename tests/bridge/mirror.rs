@@ -148,9 +148,9 @@ async fn d78_c67_wrong_annotations_exclude_their_tool_only() {
         let names: Vec<_> =
             list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
         assert_eq!(names, ["good"], "{what}");
-        // Called all the same, no header is made of it.
-        let found = headers(&stage, &user, r#"{"a":"v","b":"w"}"#).await;
-        assert_eq!(found, [], "{what}");
+        // Called all the same, it does not reach the server, and no header is made of it.
+        assert_eq!(user.call("t", r#"{"a":"v","b":"w"}"#).await.code().await, -32602, "{what}");
+        assert_eq!(stage.calls.all().len(), 0, "{what}");
     }
 }
 

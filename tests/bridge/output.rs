@@ -12,7 +12,8 @@ async fn stage(schema: &str, members: &str) -> Stage {
     let tool = format!(r#"{{"name":"t","inputSchema":{{"type":"object"}}{output}}}"#);
     let other = r#"{"name":"plain","inputSchema":{"type":"object"}}"#;
     let server = ModernServer::full().tools(&format!("{tool},{other}")).completes("tools/call", members);
-    Stage::before(server).await
+    // What is rewritten is of interest here, whether or not its references lead somewhere.
+    Stage::before_with(server, "schema.policy = \"warn\"").await
 }
 
 /// The output schema that a client of this revision sees, and the raw list.

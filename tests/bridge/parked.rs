@@ -1,6 +1,7 @@
 //! Architecture, invariant 5, `limits.parked` and `limits.parked_per_principal`: calls that wait for their legacy client.
 
-use crate::stage::{FORM, LATEST, ROOTED, ROOTS, Stage, opened, standing};
+use crate::stage::{FORM, LATEST, ROOTED, ROOTS, Stage, opened};
+use crate::support::leftovers::standing;
 use crate::support::{Stream, User, pass, user::everything};
 
 fn waiting(stage: &Stage) -> f64 {

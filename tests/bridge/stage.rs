@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
+use crate::support::leftovers::standing;
 use crate::support::{
     Ask, Call, Calls, Listens, ModernServer, Net, Old, Proxy, Seen, Stream, Upstream, User, Value, json,
     pass, rpc, shape_envelope, within,
@@ -223,18 +224,6 @@ impl Drop for Stage {
         }
         assert_eq!(self.net.faults(), [] as [String; 0]);
     }
-}
-
-/// Gauges that are not zero, but for those that only say what the process is.
-pub fn standing(metrics: &str) -> Vec<String> {
-    let gauges: Vec<&str> = metrics
-        .lines()
-        .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" gauge"))
-        .filter(|name| !name.contains("info") && !name.contains("start_time"))
-        .collect();
-    let is_gauge = |line: &&str| gauges.iter().any(|name| line.split(['{', ' ']).next() == Some(*name));
-    let stands = |line: &&str| line.rsplit(' ').next() != Some("0");
-    metrics.lines().filter(is_gauge).filter(stands).map(str::to_owned).collect()
 }
 
 /// What a request brings for the server's questions.

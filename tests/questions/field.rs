@@ -133,7 +133,7 @@ async fn two_clients_twice(way: Way, tokens: [Option<&'static str>; 2]) {
     ends_with(&again, "again is Nagain");
     pass(3_600_000).await;
     assert_eq!((proxy.sessions(), proxy.feeds()), (0, 0));
-    assert_eq!(crate::stage::standing(&proxy.metrics()), [] as [String; 0]);
+    assert_eq!(crate::support::leftovers::standing(&proxy.metrics()), [] as [String; 0]);
 }
 
 #[tokio::test(start_paused = true)]

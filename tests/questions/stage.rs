@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
+use crate::support::leftovers::standing;
 use crate::support::{
     Ask, Call, Calls, Done, Gets, LegacyServer, Net, Proxy, Round, Upstream, Value, call, json, pass, rpc,
     shape_answers, within,
@@ -257,16 +258,4 @@ pub fn is_tool_error(done: &Done) {
     );
     assert_eq!(result["content"][0]["type"], "text", "{}", done.raw);
     assert!(result["content"][0]["text"].as_str().is_some_and(|text| !text.is_empty()), "{}", done.raw);
-}
-
-/// Gauges that are not zero, but for those that only say what the process is.
-pub fn standing(metrics: &str) -> Vec<String> {
-    let gauges: Vec<&str> = metrics
-        .lines()
-        .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" gauge"))
-        .filter(|name| !name.contains("info") && !name.contains("start_time"))
-        .collect();
-    let is_gauge = |line: &&str| gauges.iter().any(|name| line.split(['{', ' ']).next() == Some(*name));
-    let stands = |line: &&str| line.rsplit(' ').next() != Some("0");
-    metrics.lines().filter(is_gauge).filter(stands).map(str::to_owned).collect()
 }

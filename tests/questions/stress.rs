@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::stage::{PARKED, standing};
+use crate::stage::PARKED;
 use crate::stress_server::Ledger;
+use crate::support::leftovers::standing;
 use crate::support::questions::ALL;
 use crate::support::{Ask, Choice, Done, Gets, Net, Proxy, Round, Value, call, pass, within};
 
